@@ -33,7 +33,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -57,7 +56,7 @@ use clew_discord::session::{LockError, ShardProgress, ShardSession};
 pub use alerts::{LOW_BYTES, free_bytes};
 pub use begin::claim;
 pub use clock::system_clock;
-pub use cluster::{cluster_status, forget_session};
+pub use cluster::{cluster, forget_session};
 pub use mcp::{AloneServer, Greeting, SOCKET};
 pub use outside::Outside;
 pub use wiring::{folders, model_settings};
@@ -78,8 +77,6 @@ const EVENTS: usize = 4_096;
 const CLOSE: Duration = Duration::from_secs(5);
 /// How long other things being sent, such as refusals, may take at the end.
 const SETTLE: Duration = Duration::from_secs(2);
-/// How long a process of a cluster waits before it stands by again.
-const AGAIN: Duration = Duration::from_secs(1);
 /// The name of the session file in the state folder.
 const SESSION_FILE: &str = "session.json";
 /// The name of the file with what was answered, in the state folder.
@@ -119,6 +116,9 @@ pub enum Error {
         /// Whether it was reached in this tenure.
         was_reached: bool,
     },
+    /// In a cluster an operator asked for it.
+    #[error("another process is to be the bot (clew cluster drain)")]
+    Drained,
     /// Telemetry cannot be written.
     #[error(transparent)]
     Telemetry(#[from] telemetry::Error),
@@ -154,6 +154,7 @@ impl Error {
         match self {
             Self::LeaseOver
             | Self::Unreached { .. }
+            | Self::Drained
             | Self::Store(clew_store::Error::Held { .. }) => true,
             Self::Store(error) => error.is_passing(),
             _ => is_of_full_disk(self),
@@ -201,19 +202,9 @@ pub async fn run_in(
     shutdown: CancellationToken,
 ) -> Result<(), Error> {
     let alerter = Alerter::new(&config, &outside);
-    let mut patience = cluster::PATIENCE;
-    let result = loop {
-        let running = run_alerting(&config, &mut outside, &alerter, patience, shutdown.clone());
-        // Boxed: it is large.
-        match Box::pin(running).await {
-            Err(error) if config.cluster && error.ends_tenure() => {
-                tracing::warn!(error = %with_sources(&error), "this process is not the bot any more");
-                patience = cluster::patience_after(&error);
-                sleep(AGAIN).await;
-            }
-            ended => break ended,
-        }
-    };
+    // Boxed: it is large.
+    let running = cluster::run_by_turns(&config, &mut outside, &alerter, shutdown);
+    let result = Box::pin(running).await;
     alerter.end(&result).await;
     result
 }
@@ -233,16 +224,15 @@ async fn run_alerting(
         return Ok(());
     };
     let _lock = claimed?;
+    let cluster = outside.cluster.clone();
     let monitor = match config.telemetry.metrics {
         Some(address) => {
             let metrics = Arc::new(Metrics::new((outside.clock)()));
-            Some(Monitor::start(Monitor::listen(address).await?, metrics))
+            let node = cluster.as_ref().map(|cluster| cluster.node().to_owned());
+            let listener = Monitor::listen(address).await?;
+            Some(Monitor::start(listener, metrics, node))
         }
         None => None,
-    };
-    let cluster = match &outside.cluster {
-        Some(cluster) => Some(Arc::clone(cluster)),
-        None => cluster::of(config, &outside.clock)?,
     };
     let result = {
         let folder = cluster::folder(
@@ -255,7 +245,7 @@ async fn run_alerting(
         match shutdown.run_until_cancelled(folder).await {
             Some(Ok(folder)) => {
                 let tenure = folder.tenure().cloned();
-                let others = cluster.clone().map(|cluster| (cluster, patience));
+                let others = cluster.map(|cluster| (cluster, patience));
                 let parts = (folder, monitor.as_ref(), others);
                 let running = run_once(config, outside, parts, alerter, &token, shutdown);
                 let result = Box::pin(running).await;
@@ -268,9 +258,6 @@ async fn run_alerting(
             None => Ok(()),
         }
     };
-    if let Some(cluster) = cluster {
-        cluster.leave().await;
-    }
     if let Some(monitor) = monitor {
         monitor.stop().await;
     }
@@ -313,7 +300,8 @@ async fn run_once(
     }
     #[cfg(feature = "otel")]
     let exporter = export_traces(config, &mut telemetry)?;
-    telemetry.emit(&Ids::default(), wiring::started(config));
+    let node = outside.cluster.as_ref().map(|cluster| cluster.node());
+    telemetry.emit(&Ids::default(), wiring::started(config, node));
     let services = wiring::services(config, token.expose(), telemetry, keys, outside, &folder);
     // Waits for a store that is not ready, unless the process is to end.
     // Boxed: it is large.
@@ -446,15 +434,14 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         events,
         clock: Arc::clone(running.clock),
         shutdown: closing.clone(),
+        shards: cluster::shards(folder),
         dial: running.dial.cloned(),
     };
     let tracker = TaskTracker::new();
     tracker.spawn(check_model(Arc::clone(services), shutdown.clone()));
     tracker.spawn(report_broken_off(Arc::clone(services), shutdown.clone()));
     running.alerter.watch(running, &loop_events);
-    if let Some(others) = running.others.clone() {
-        tokio::spawn(cluster::give_way(others, loop_events.clone()));
-    }
+    cluster::watch(running, &loop_events);
     let rest = services.rest.clone();
     let mut sources = EventSources {
         shutdown,
@@ -507,7 +494,7 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
 /// Leaves the session to the next process, if it may go on with it.
 async fn leave_session(keeper: SessionKeeper, ended: &Result<(), Error>, is_cluster: bool) {
     match ended {
-        Ok(()) | Err(Error::Unreached { .. }) => keeper.leave().await,
+        Ok(()) | Err(Error::Unreached { .. } | Error::Drained) => keeper.leave().await,
         // What is noted is another process's by now.
         Err(error) if is_cluster && error.ends_tenure() => {}
         Err(_) => keeper.forget().await,

@@ -11,15 +11,18 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::alerts::Alerter;
 use super::loop_event::{LoopEvent, look};
 use super::monitor::Monitor;
 use super::state_folder::{StateFolder, broken, read};
 use super::when_ready::when_ready;
-use super::{CLAIM_FILE, Error, SESSION_FILE, secret, state_file, token_file};
+use super::{
+    CLAIM_FILE, Error, Outside, Running, SESSION_FILE, run_alerting, secret, state_file, token_file,
+};
 use crate::config::Config;
 use crate::engine::alerts::Trouble;
 use crate::telemetry::with_sources;
@@ -27,7 +30,7 @@ use clew_context::model::{Clock, UnixMillis};
 use clew_context::outside::blocking;
 use clew_discord::session::{self, ClaimRows, Claims, GUILD_FILE, KEPT};
 use clew_store::model::StoreAddress;
-use clew_store::{Asked, Cluster, ClusterStatus, KeptClaim, Node, Tenure};
+use clew_store::{Asked, Cluster, KeptClaim, Tenure};
 
 /// The state folder's files that the next process needs, whichever it is. Claims have rows of
 /// their own.
@@ -45,12 +48,12 @@ pub(super) const SHARED: [&str; 10] = [
 ];
 /// A row that says that the others are there.
 const BEGUN: &str = "begun";
+/// How long a process waits before it stands by again.
+const AGAIN: Duration = Duration::from_secs(1);
 /// How often it is asked for the lease.
 const ASK_EVERY: Duration = Duration::from_millis(500);
 /// How long it is waited after an error.
 const ERROR_PAUSE: Duration = Duration::from_secs(2);
-/// A process of a cluster that was not heard of so long stands by no more.
-const SILENT_SECONDS: i64 = 10;
 /// How long it is waited until a claim that could not be kept is kept again.
 const CLAIM_PAUSE: Duration = Duration::from_millis(100);
 /// How long a process is the bot without reaching Discord...
@@ -92,7 +95,35 @@ fn move_into(from: &Path, into: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The processes of this bot; none without `CLUSTER=on`.
+/// Runs the bot; in a cluster each time that it is this process's turn.
+pub(super) async fn run_by_turns(
+    config: &Config,
+    outside: &mut Outside,
+    alerter: &Alerter,
+    shutdown: CancellationToken,
+) -> Result<(), Error> {
+    if outside.cluster.is_none() {
+        outside.cluster = of(config, &outside.clock)?;
+    }
+    let mut patience = PATIENCE;
+    let result = loop {
+        let running = run_alerting(config, outside, alerter, patience, shutdown.clone());
+        match Box::pin(running).await {
+            Err(error) if config.cluster && error.ends_tenure() => {
+                tracing::warn!(error = %with_sources(&error), "this process is not the bot any more");
+                patience = patience_after(&error);
+                sleep(AGAIN).await;
+            }
+            ended => break ended,
+        }
+    };
+    if let Some(cluster) = &outside.cluster {
+        cluster.leave().await;
+    }
+    result
+}
+
+/// The processes of this bot, of which this one is another; none without `CLUSTER=on`.
 pub(super) fn of(config: &Config, clock: &Clock) -> Result<Option<Arc<dyn Cluster>>, Error> {
     let cluster = config.cluster.then(|| processes(config, &node(clock)));
     Ok(cluster.transpose()?)
@@ -115,12 +146,12 @@ fn node(clock: &Clock) -> String {
     )
 }
 
-/// Which processes share the store, and which of them is the bot.
+/// The processes of this bot, for whoever is none of them.
 ///
 /// # Errors
-/// [`clew_store::Error::Open`] if such a store is not shared; otherwise the store's error.
-pub async fn cluster_status(config: &Config) -> Result<ClusterStatus, clew_store::Error> {
-    processes(config, "")?.status().await
+/// [`clew_store::Error::Open`] if such a store is not shared.
+pub fn cluster(config: &Config) -> Result<Arc<dyn Cluster>, clew_store::Error> {
+    processes(config, "")
 }
 
 /// Has the next process begin a new session, after which what is stored counts as
@@ -240,7 +271,7 @@ async fn bring_back(config: &Config, clock: &Clock) -> Result<(), clew_store::Er
         return Ok(());
     }
     let mut nodes = status.nodes.iter();
-    if let Some(node) = nodes.find(|node| node.silent_seconds < SILENT_SECONDS) {
+    if let Some(node) = nodes.find(|node| node.is_there()) {
         // It would begin anew without what it is robbed of.
         return Err(clew_store::Error::NotReady {
             place: config.memory.store.to_string(),
@@ -319,29 +350,53 @@ async fn stand_by(cluster: &dyn Cluster, alerter: &Alerter) -> Result<Arc<dyn Te
 /// The other processes, and how long this one is the bot without reaching Discord.
 pub(super) type Others = (Arc<dyn Cluster>, Duration);
 
-/// Has another process be the bot once this one has not reached Discord for so long: that one may. It
-/// ends with the loop.
-pub(super) async fn give_way(
+/// Watches the loop for the other processes, as long as it runs.
+pub(super) fn watch(running: &Running<'_>, loop_events: &mpsc::UnboundedSender<LoopEvent>) {
+    if let (Some(tenure), Some(others)) = (running.folder.tenure(), running.others.clone()) {
+        let giving = give_way(Arc::clone(tenure), others, loop_events.clone());
+        tokio::spawn(giving);
+    }
+}
+
+/// Has another process be the bot if this one is to hand over, or has not reached Discord for so long: that
+/// one may. Tells the others how it is connected.
+async fn give_way(
+    tenure: Arc<dyn Tenure>,
     (others, patience): Others,
     loop_events: mpsc::UnboundedSender<LoopEvent>,
 ) {
     let (mut was_reached, mut unreached_since) = (false, Instant::now());
+    let mut drains = tenure.drains();
     while let Some(now) = look(&loop_events).await {
+        let count = |shards| u32::try_from(shards).unwrap_or(u32::MAX);
+        tenure.tell(count(now.shards), count(now.connected));
         if now.connected > 0 {
             (was_reached, unreached_since) = (true, Instant::now());
-        } else if unreached_since.elapsed() >= patience && is_another_there(&*others).await {
-            // It fails if the loop has just ended.
-            let _ = loop_events.send(LoopEvent::GiveWay { was_reached });
         }
-        sleep(LOOK_EVERY).await;
+        let given = if *drains.borrow_and_update() {
+            Some(LoopEvent::HandOver)
+        } else if unreached_since.elapsed() >= patience && is_another_there(&*others).await {
+            Some(LoopEvent::GiveWay { was_reached })
+        } else {
+            None
+        };
+        // It fails if the loop has just ended.
+        given.map(|given| loop_events.send(given));
+        // It may be told of nothing more: that is only slow.
+        let _ = timeout(LOOK_EVERY, drains.wait_for(|drains| *drains)).await;
     }
 }
 
 async fn is_another_there(cluster: &dyn Cluster) -> bool {
     let nodes = cluster.status().await.map(|status| status.nodes);
     let nodes = nodes.unwrap_or_default();
-    let lives = |node: &&Node| node.silent_seconds < SILENT_SECONDS;
-    nodes.iter().filter(lives).count() > 1
+    nodes.iter().filter(|node| node.is_there()).count() > 1
+}
+
+/// How many shards the bot is to have.
+pub(super) fn shards(folder: &StateFolder) -> watch::Receiver<u32> {
+    let of_tenure = folder.tenure().map(|tenure| tenure.shards());
+    of_tenure.unwrap_or_else(|| watch::channel(0).1)
 }
 
 /// How long the next tenure may last without reaching Discord.

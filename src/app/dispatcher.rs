@@ -283,6 +283,9 @@ impl Dispatcher {
 
     fn ready(&mut self, ready: &Ready, mark: Mark) {
         let shard = mark.shard();
+        // There may have been more.
+        self.connected.retain(|one| *one < ready.shards);
+        self.down.retain(|one, _| *one < ready.shards);
         let unheard = self.connected(shard, false);
         self.replayed.remove(&shard);
         self.catch_up(ready, mark, unheard);

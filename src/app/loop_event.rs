@@ -59,6 +59,8 @@ pub(super) enum LoopEvent {
         /// Whether it was reached in this tenure.
         was_reached: bool,
     },
+    /// Another process is to be the bot.
+    HandOver,
     /// Somebody asks how the loop is.
     Look(oneshot::Sender<LoopGauges>),
 }

@@ -45,6 +45,8 @@ pub(super) struct Monitor {
 /// What requests look at.
 struct Watched {
     metrics: Arc<Metrics>,
+    /// The process's name in its cluster.
+    node: Option<String>,
     phase: Mutex<Phase>,
     /// The question to the loop that it has not answered yet: while it hangs, no second one
     /// is put.
@@ -86,9 +88,14 @@ impl Monitor {
     }
 
     /// Answers requests from now on.
-    pub(super) fn start(listener: TcpListener, metrics: Arc<Metrics>) -> Self {
+    pub(super) fn start(
+        listener: TcpListener,
+        metrics: Arc<Metrics>,
+        node: Option<String>,
+    ) -> Self {
         let watched = Arc::new(Watched {
             metrics,
+            node,
             phase: Mutex::new(Phase::Starting),
             asked: tokio::sync::Mutex::default(),
         });
@@ -157,18 +164,28 @@ async fn healthz(State(watched): State<Arc<Watched>>) -> impl IntoResponse {
 
 async fn readyz(State(watched): State<Arc<Watched>>) -> impl IntoResponse {
     let missing = watched.look().await.missing();
-    if missing.is_empty() {
-        return (StatusCode::OK, "ready\n".to_owned());
-    }
-    let told = format!("not ready\n{}\n", missing.join("\n"));
-    (StatusCode::SERVICE_UNAVAILABLE, told)
+    let (status, said) = if missing.is_empty() {
+        (StatusCode::OK, "ready")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "not ready")
+    };
+    let node = watched.node.iter().map(|node| format!("node: {node}"));
+    let lines: Vec<_> = [said.to_owned()]
+        .into_iter()
+        .chain(missing)
+        .chain(node)
+        .collect();
+    (status, lines.join("\n") + "\n")
 }
 
 async fn metrics_now(State(watched): State<Arc<Watched>>, headers: HeaderMap) -> impl IntoResponse {
     let accept = headers.get_all(ACCEPT).iter();
     let accept: Vec<&str> = accept.filter_map(|value| value.to_str().ok()).collect();
     let format = MetricsFormat::asked_by(&accept.join(","));
-    let gauges = watched.look().await.gauges();
+    let gauges = Gauges {
+        node: watched.node.clone(),
+        ..watched.look().await.gauges()
+    };
     let rendered = watched.metrics.render(gauges, format);
     ([(CONTENT_TYPE, format.content_type())], rendered)
 }
@@ -251,6 +268,7 @@ impl Look {
             Phase::Running(services, _) | Phase::Stopping(services) => Some(services),
         };
         Gauges {
+            node: None,
             is_ready: self.missing().is_empty(),
             is_alive: self.is_alive(),
             of_loop: self.of_loop,

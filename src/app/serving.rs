@@ -27,6 +27,7 @@ pub(super) async fn serve(
             LoopEvent::Disconnected(ended) => return ended.map_err(Error::from),
             LoopEvent::StoreLost(held) => return Err(held.into()),
             LoopEvent::LeaseOver => return Err(Error::LeaseOver),
+            LoopEvent::HandOver => return Err(Error::Drained),
             LoopEvent::GiveWay { was_reached } => {
                 // It may be reached by now.
                 if !dispatcher.is_connected() {

@@ -316,8 +316,9 @@ pub(super) fn telemetry(config: &Config, ids: IdStyle) -> telemetry::TelemetrySe
     }
 }
 
-pub(super) fn started(config: &Config) -> Started {
+pub(super) fn started(config: &Config, node: Option<&str>) -> Started {
     Started {
+        node: node.map(str::to_owned),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         answers: if config.llm.is_some() {
             Answers::Model

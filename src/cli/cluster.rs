@@ -1,17 +1,28 @@
-//! `clew cluster status`: which processes share the store, and which of them is the bot.
+//! `clew cluster`: which processes share the store and which of them is the bot, and what an operator asks
+//! of them.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use clap::Subcommand;
+use tokio::time::{Instant, sleep};
 use tracing::level_filters::LevelFilter;
 
 use super::FormatArg;
-use super::exit::{self, Ended, cannot, failed, printed};
+use super::exit::{self, Ended, Failure, cannot, failed, printed};
 use crate::app;
 use crate::config::{Config, LogFormat};
 use crate::telemetry::init_log;
 use clew_context::engine::sanitise;
-use clew_store::ClusterStatus;
+use clew_store::{Cluster, ClusterStatus, Node};
+
+/// How often it is looked whether what was asked for is so.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How long it may take for another process to be the bot, beside the turns that run.
+const HAND_OVER: Duration = Duration::from_secs(30);
+/// How long new shards may take, and each one more: they begin five seconds apart.
+const RESHARD: Duration = Duration::from_mins(1);
+const RESHARD_EACH: Duration = Duration::from_secs(6);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ClusterCommand {
@@ -21,25 +32,120 @@ pub(super) enum ClusterCommand {
         #[arg(long, value_enum, default_value_t = FormatArg::Text)]
         format: FormatArg,
     },
+    /// Have another process be the bot, and this one only if no other can be, until it is started again
+    Drain {
+        /// The process, as `status` names it; the beginning is enough
+        name: String,
+    },
+    /// Change the number of shards while the bot runs
+    Reshard {
+        /// How many; 0 for as many as Discord recommends, from the next start on
+        shards: u32,
+    },
 }
 
-/// Exit codes: 0 one of the processes is the bot; 1 none is, or the store cannot be asked just now;
-/// 2 what a person has to mend.
+/// Exit codes: 0 one of the processes is the bot, and what was asked for is so; 1 none is, it is not so yet,
+/// or the store cannot be asked just now; 2 what a person has to mend.
 pub(super) async fn run(command: &ClusterCommand, config: &Config) -> Ended {
-    let ClusterCommand::Status { format } = command;
     init_log(LevelFilter::ERROR, LogFormat::Text);
-    let status = app::cluster_status(config).await.map_err(|error| {
-        let ended = if error.is_passing() { failed } else { cannot };
-        ended(error)
-    })?;
+    let cluster = app::cluster(config).map_err(of_store)?;
+    let status = cluster.status().await.map_err(of_store)?;
     let mut out = io::stdout().lock();
-    printed(match format {
-        FormatArg::Json => serde_json::to_string(&status)
-            .map_err(io::Error::from)
-            .and_then(|text| writeln!(out, "{text}")),
-        FormatArg::Text => show(&mut out, &status),
-    })?;
-    Ok(exit::found(status.holder.is_some()))
+    let is_well = match command {
+        ClusterCommand::Status { format } => {
+            printed(match format {
+                FormatArg::Json => serde_json::to_string(&status)
+                    .map_err(io::Error::from)
+                    .and_then(|text| writeln!(out, "{text}")),
+                FormatArg::Text => show(&mut out, &status),
+            })?;
+            status.holder.is_some()
+        }
+        ClusterCommand::Drain { name } => {
+            let node = named(&status, name)?;
+            let is_drained = drain(&*cluster, node, config.turns.shutdown_timeout).await?;
+            printed(show(&mut out, &is_drained))?;
+            is_drained.holder.is_some_and(|holder| holder != node.name)
+        }
+        ClusterCommand::Reshard { shards } => {
+            cluster.reshard(*shards).await.map_err(of_store)?;
+            let now = resharded(&*cluster, *shards).await?;
+            printed(show(&mut out, &now))?;
+            *shards == 0 || has_shards(&now, *shards)
+        }
+    };
+    Ok(exit::found(is_well))
+}
+
+fn of_store(error: clew_store::Error) -> Failure {
+    let ended = if error.is_passing() { failed } else { cannot };
+    ended(error)
+}
+
+/// The process of this name, and another is there to be the bot.
+fn named<'a>(status: &'a ClusterStatus, name: &str) -> Result<&'a Node, Failure> {
+    let there = || status.nodes.iter().filter(|node| node.is_there());
+    let exact = there().find(|node| node.name == name);
+    let mut meant = there().filter(|node| node.name.starts_with(name));
+    let ((Some(node), ..) | (None, Some(node), None)) = (exact, meant.next(), meant.next()) else {
+        let names: Vec<_> = there().map(|node| sanitise::line(&node.name)).collect();
+        let names = names.join(", ");
+        return Err(cannot(anyhow::anyhow!(
+            "which process is {name}? There are: {names}"
+        )));
+    };
+    if !there().any(|other| other.name != node.name && !other.drains) {
+        let text =
+            "no other process could be the bot: start one first (clew run on another machine)";
+        return Err(cannot(anyhow::anyhow!(text)));
+    }
+    Ok(node)
+}
+
+/// Has another process be the bot. Returns who it is, unless that takes too long.
+async fn drain(
+    cluster: &dyn Cluster,
+    node: &Node,
+    turns: Duration,
+) -> Result<ClusterStatus, Failure> {
+    if !cluster.drain(&node.name).await.map_err(of_store)? {
+        return Err(failed(anyhow::anyhow!("{} has just ended", node.name)));
+    }
+    let is_so = |status: &ClusterStatus| {
+        let holder = status.holder.as_deref();
+        holder.is_some_and(|holder| holder != node.name)
+    };
+    wait(cluster, turns + HAND_OVER, is_so).await
+}
+
+async fn resharded(cluster: &dyn Cluster, shards: u32) -> Result<ClusterStatus, Failure> {
+    let patience = RESHARD + RESHARD_EACH * shards;
+    let is_so = |status: &ClusterStatus| {
+        shards == 0 || status.holder.is_none() || has_shards(status, shards)
+    };
+    wait(cluster, patience, is_so).await
+}
+
+fn has_shards(status: &ClusterStatus, shards: u32) -> bool {
+    let is_bot = |node: &&Node| status.holder.as_ref() == Some(&node.name);
+    let bot = status.nodes.iter().find(is_bot);
+    bot.is_some_and(|bot| (bot.shards, bot.connected) == (shards.cast_signed(), bot.shards))
+}
+
+/// Waits until something is so, or for too long.
+async fn wait(
+    cluster: &dyn Cluster,
+    patience: Duration,
+    is_so: impl Fn(&ClusterStatus) -> bool,
+) -> Result<ClusterStatus, Failure> {
+    let until = Instant::now() + patience;
+    loop {
+        let status = cluster.status().await.map_err(of_store)?;
+        if is_so(&status) || Instant::now() >= until {
+            return Ok(status);
+        }
+        sleep(LOOK_EVERY).await;
+    }
 }
 
 fn show(out: &mut impl Write, status: &ClusterStatus) -> io::Result<()> {
@@ -49,8 +155,11 @@ fn show(out: &mut impl Write, status: &ClusterStatus) -> io::Result<()> {
         None => writeln!(out, "no process is the bot (last epoch {epoch})")?,
     }
     for node in &status.nodes {
-        let is_holder = status.holder.as_ref() == Some(&node.name);
-        let does = if is_holder { "is the bot" } else { "stands by" };
+        let does = match status.holder.as_ref() == Some(&node.name) {
+            true => format!("is the bot, {} of {} shards", node.connected, node.shards),
+            false if node.drains => "is drained".to_owned(),
+            false => "stands by".to_owned(),
+        };
         let name = sanitise::line(&node.name);
         let (version, seconds, silent) = (&node.version, node.seconds, node.silent_seconds);
         let version = sanitise::line(version);
@@ -58,6 +167,9 @@ fn show(out: &mut impl Write, status: &ClusterStatus) -> io::Result<()> {
             out,
             "  {name}  {does}  version {version}, for {seconds} s, heard of {silent} s ago"
         )?;
+    }
+    if status.shards > 0 {
+        writeln!(out, "  {} shards are wanted", status.shards)?;
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use crate::config::Config;
 use crate::telemetry::with_sources;
 use clew_context::model::GuildId;
 use clew_discord::session::LockError;
-use clew_store::{Checked, Error, Store};
+use clew_store::{Checked, ClusterStatus, Error, Store};
 
 /// How long it is checked for damage.
 const CHECK: Duration = Duration::from_mins(1);
@@ -33,9 +33,13 @@ pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
     }
 }
 
+async fn cluster_status(config: &Config) -> Result<ClusterStatus, Error> {
+    app::cluster(config)?.status().await
+}
+
 /// The processes that share the store.
 async fn cluster(config: &Config) -> Finding {
-    let status = match app::cluster_status(config).await {
+    let status = match cluster_status(config).await {
         Err(error) => return failed(&error),
         Ok(status) => status,
     };
@@ -110,7 +114,7 @@ async fn is_in_use(config: &Config) -> bool {
     if let Err(LockError::Held { .. }) = app::claim(config) {
         return true;
     }
-    let status = app::cluster_status(config);
+    let status = cluster_status(config);
     config.cluster && status.await.is_ok_and(|status| status.holder.is_some())
 }
 

@@ -327,8 +327,11 @@ async fn who_is_the_bot_is_told() {
     second.wait_for_log(STANDS_BY, 1).await;
     let _already_installed = rustls::crypto::ring::default_provider().install_default();
     let stands_by = "cluster: another process is the bot, this one stands by";
+    let name = |process: &Process| format!(":{}.", process.id());
     for (address, path, expected) in [
         (&addresses[0], "/readyz", (200, "ready")),
+        (&addresses[1], "/readyz", (503, &*name(&second))),
+        (&addresses[0], "/metrics", (200, &*name(&first))),
         (&addresses[1], "/readyz", (503, stands_by)),
         (&addresses[1], "/healthz", (200, "alive")),
     ] {
@@ -357,6 +360,87 @@ async fn who_is_the_bot_is_told() {
         doctor.contains("2 processes") && doctor.contains("no synchronous standby"),
         "{doctor}"
     );
+}
+
+/// An operator has another process be the bot. Whoever was drained is it again only if nobody else can be.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_drained_process_hands_over() {
+    let cluster = Cluster::new(Postgres::shared()).await;
+    let (first, second) = cluster.two().await;
+    cluster.answers("is the pump fine?", "It leaks.").await;
+    let of = |process: &Process| format!(":{}.", process.id());
+    // `the bot is NAME (epoch 1)`
+    let bot = |told: &str| told.split(' ').nth(3).unwrap().to_owned();
+    let (_, before) = cluster.command(&["cluster", "status"]);
+    assert!(before.contains("is the bot"), "{before}");
+    let holder = bot(&before);
+    assert!(holder.contains(&of(&first)), "{before}");
+    let (code, after) = cluster.command(&["cluster", "drain", &holder]);
+    assert_eq!(code, Some(0), "{after}");
+    let next = bot(&after);
+    assert!(next.contains(&of(&second)), "{after}");
+    assert!(after.contains("is drained"), "{after}");
+    cluster.answers("still?", "Still.").await;
+    first.wait_for_log(STANDS_BY, 1).await;
+    assert_eq!(cluster.identified(), 1, "it resumed");
+    // There is none of that name, and nobody could be the bot in its place.
+    for wrong in ["nobody", &next] {
+        let (code, told) = cluster.command(&["cluster", "drain", wrong]);
+        assert_eq!((code, told.as_str()), (Some(2), ""), "{wrong}");
+    }
+    cluster.over().await;
+    drop(second);
+    cluster.answers("and now?", "Mended.").await;
+    let third = cluster.start("c", &[]);
+    third.wait_for_log(IS_THE_BOT, 1).await;
+    cluster.answers("since when?", "Since today.").await;
+    assert_eq!(
+        cluster.said(),
+        ["It leaks.", "Still.", "Mended.", "Since today."]
+    );
+}
+
+/// More shards, and fewer again, while people ask: each question has one answer, and the next process goes
+/// on with as many.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_number_of_shards_changes_while_the_bot_runs() {
+    let cluster = Cluster::new(Postgres::shared()).await;
+    let settings = [("USER_TURNS_PER_MIN", "1000")];
+    let first = cluster.start("a", &settings);
+    connected(&cluster.place).await;
+    let mut questions = Vec::new();
+    let mut begun = 1;
+    for shards in [3, 2] {
+        let count = shards.to_string();
+        let arguments = ["cluster", "reshard", &count];
+        let (code, told) = tokio::task::block_in_place(|| {
+            let asking = async {
+                for _ in 0..40 {
+                    questions.push(cluster.place.ask(cluster.place.help, "is the pump fine?"));
+                    sleep(Duration::from_millis(100)).await;
+                }
+            };
+            std::thread::scope(|scope| {
+                let resharding = scope.spawn(|| cluster.command(&arguments));
+                tokio::runtime::Handle::current().block_on(asking);
+                resharding.join().unwrap()
+            })
+        });
+        let all = format!("is the bot, {shards} of {shards} shards");
+        assert!(code == Some(0) && told.contains(&all), "{code:?} {told}");
+        begun += shards;
+        assert_eq!(cluster.identified(), begun);
+    }
+    cluster.all_answered(&questions).await;
+    let answered = cluster.answered();
+    assert_eq!(answered.len(), questions.len(), "each has one");
+    cluster.over().await;
+    cluster.noted().await;
+    let second = cluster.start("b", &settings);
+    second.wait_for_log(STANDS_BY, 1).await;
+    drop(first);
+    cluster.answers("and now?", "Mended.").await;
+    assert_eq!(cluster.identified(), begun, "all shards were resumed");
 }
 
 /// Whatever ends whichever process is the bot while people ask, each question has one answer.

@@ -362,6 +362,7 @@ fn events_of_the_process_count_for_every_server() {
 fn started() -> Started {
     Started {
         version: "1.0.0".to_owned(),
+        node: None,
         answers: clew::telemetry::event::Answers::Model,
         model: None,
         caps: (&clew_context::model::Limits::default()).into(),

@@ -2,6 +2,7 @@
 //! converts and forwards events and never waits for work.
 
 mod backoff;
+mod beside;
 mod link;
 mod plan;
 mod read;
@@ -9,7 +10,7 @@ mod shard;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use twilight_gateway::{Config, ConfigBuilder, Intents};
@@ -39,28 +40,69 @@ pub async fn run(gateway: Gateway, rest: &Rest) -> Result<(), FatalReason> {
         None => Arc::new(Twilight(twilight_config(&gateway.settings, &plan))),
     };
     let context = Arc::new(gateway);
-    let mut tasks = JoinSet::new();
-    for number in 0..plan.shards {
-        let resume = context.settings.session(number, plan.shards);
-        let task = ShardTask::new(Arc::clone(&context), Arc::clone(&dial), number, plan.shards);
-        tasks.spawn(task.run(resume));
-    }
-    let mut outcome = Ok(());
-    while let Some(ended) = tasks.join_next().await {
-        match ended {
-            Ok(Ok(())) => {}
-            Ok(Err(reason)) => {
-                context.shutdown.cancel();
-                outcome = Err(reason);
-            }
-            Err(error) => {
-                tracing::error!(%error, "a shard's task ended by itself");
-                context.shutdown.cancel();
-                outcome = Err(FatalReason::Broken);
+    let mut running = ShardSet::begin(&context, &dial, plan.shards, true);
+    loop {
+        let count = running.count;
+        tokio::select! {
+            biased;
+            ended = running.ended() => return ended,
+            (next, gate) = beside::next_set(&context, &dial, rest, count) => {
+                running.close().await;
+                gate.open();
+                running = next;
             }
         }
     }
-    outcome
+}
+
+/// All shards of a bot.
+struct ShardSet {
+    count: u32,
+    tasks: JoinSet<Result<(), FatalReason>>,
+    closing: CancellationToken,
+}
+
+impl ShardSet {
+    /// So many connect; they may go on with the sessions of the process before.
+    fn begin(context: &Arc<Gateway>, dial: &Arc<dyn Dial>, count: u32, resume: bool) -> Self {
+        let closing = context.shutdown.child_token();
+        let mut tasks = JoinSet::new();
+        for number in 0..count {
+            let session = context.settings.session(number, count).filter(|_| resume);
+            let (context, dial) = (Arc::clone(context), Arc::clone(dial));
+            let task = ShardTask::new(context, dial, number, count, closing.clone());
+            tasks.spawn(task.run(session));
+        }
+        Self {
+            count,
+            tasks,
+            closing,
+        }
+    }
+
+    /// Waits until all have ended. If one ends by itself, the others are closed.
+    async fn ended(&mut self) -> Result<(), FatalReason> {
+        let mut outcome = Ok(());
+        while let Some(ended) = self.tasks.join_next().await {
+            let ended = ended.unwrap_or_else(|error| {
+                tracing::error!(%error, "a shard's task ended by itself");
+                Err(FatalReason::Broken)
+            });
+            if ended.is_err() {
+                self.closing.cancel();
+                outcome = ended;
+            }
+        }
+        outcome
+    }
+
+    /// Closes all.
+    async fn close(&mut self) {
+        self.closing.cancel();
+        if let Err(reason) = self.ended().await {
+            tracing::debug!(%reason, "a shard ended before it was closed");
+        }
+    }
 }
 
 /// What the gateway needs.
@@ -78,6 +120,8 @@ pub struct Gateway {
     pub clock: Clock,
     /// Ends the connection.
     pub shutdown: CancellationToken,
+    /// How many shards there are to be; 0 for as many as Discord recommends at the start.
+    pub shards: watch::Receiver<u32>,
     /// What connects instead of twilight.
     pub dial: Option<Arc<dyn Dial>>,
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::sync::watch;
 
 #[cfg(feature = "postgres")]
 use super::postgres;
@@ -40,6 +41,22 @@ pub trait Cluster: Send + Sync {
     /// The store's error.
     async fn status(&self) -> Result<ClusterStatus, Error>;
 
+    /// This process's name.
+    fn node(&self) -> &str;
+
+    /// From now on the process of this name is the bot only if no other can be, until it ends. Returns
+    /// false if it is not there.
+    ///
+    /// # Errors
+    /// The store's error.
+    async fn drain(&self, node: &str) -> Result<bool, Error>;
+
+    /// From now on the bot has so many shards; as many as Discord recommends for 0.
+    ///
+    /// # Errors
+    /// The store's error.
+    async fn reshard(&self, shards: u32) -> Result<(), Error>;
+
     /// Removes what is kept in place of a file, for the next tenure.
     ///
     /// # Errors
@@ -67,6 +84,15 @@ pub trait Tenure: Send + Sync {
 
     /// Higher than that of each tenure before.
     fn epoch(&self) -> i64;
+
+    /// Whether this process is to hand over to another that can be the bot.
+    fn drains(&self) -> watch::Receiver<bool>;
+
+    /// How many shards the bot is to have; 0 for as many as Discord recommends.
+    fn shards(&self) -> watch::Receiver<u32>;
+
+    /// Tells the others how many shards there are, and how many of them are connected.
+    fn tell(&self, shards: u32, connected: u32);
 
     /// Opens the store, which refuses what comes after the tenure with [`Error::Held`].
     ///
@@ -132,6 +158,8 @@ pub struct ClusterStatus {
     pub holder: Option<String>,
     /// How many tenures there were.
     pub epoch: i64,
+    /// How many shards the bot is to have; 0 for as many as Discord recommends.
+    pub shards: i32,
     /// The processes that were heard of lately, by name.
     pub nodes: Vec<Node>,
     /// Whether the database names synchronous standbys, without which a failover may lose what was
@@ -150,6 +178,19 @@ pub struct Node {
     pub seconds: i64,
     /// How many seconds ago it was heard of.
     pub silent_seconds: i64,
+    /// Whether it is the bot only if no other can be.
+    pub drains: bool,
+    /// The shards there are, if it is the bot.
+    pub shards: i32,
+    /// How many of them are connected.
+    pub connected: i32,
+}
+
+impl Node {
+    /// Whether it can be the bot, or become it.
+    pub const fn is_there(&self) -> bool {
+        self.silent_seconds < LEASE_TERM.as_secs().cast_signed()
+    }
 }
 
 /// The processes that share the store at an address. `node` is this one's name, `version` the

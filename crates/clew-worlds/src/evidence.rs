@@ -298,6 +298,12 @@ impl Evidence {
         settings.find_map(|(of, value)| (*of == name).then_some(*value))
     }
 
+    /// Whether there were several machines.
+    pub(crate) fn is_of_cluster(&self) -> bool {
+        let mut all = self.history.iter();
+        all.any(|one| matches!(one.what, What::Machines { .. }))
+    }
+
     /// Whether the model called a tool.
     pub(crate) fn has_called_tools(&self) -> bool {
         self.told("tool_called").next().is_some()

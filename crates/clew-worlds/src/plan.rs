@@ -253,6 +253,12 @@ pub(crate) enum FaultAct {
     DatabaseGone {
         ms: u64,
     },
+    /// An operator drains the one that is the bot.
+    Drained,
+    /// An operator wants so many shards.
+    Resharded {
+        shards: u32,
+    },
     /// The one that is the bot lacks this.
     Lacks {
         lack: Lack,

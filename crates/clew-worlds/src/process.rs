@@ -45,6 +45,9 @@ pub(crate) struct Process {
     /// Whether it is killed there, or asked to stop.
     is_killed: AtomicBool,
     ends: Notify,
+    /// Of how many shards the bot is; 0 while it has none. Those beside them are heard once they go on in
+    /// their place.
+    shards: AtomicU32,
 }
 
 impl Process {
@@ -59,6 +62,7 @@ impl Process {
             end_at: AtomicU64::new(0),
             is_killed: AtomicBool::new(false),
             ends: Notify::new(),
+            shards: AtomicU32::new(0),
         }
     }
 
@@ -90,6 +94,20 @@ impl Process {
     /// From here on it is the bot as the one of this number; 0: no more.
     pub(crate) fn becomes(&self, number: u32) {
         self.number.store(number, Ordering::Relaxed);
+        self.has_no_shards();
+    }
+
+    /// It closes its shards.
+    pub(crate) fn has_no_shards(&self) {
+        self.shards.store(0, Ordering::Relaxed);
+    }
+
+    /// Whether it is heard what comes to one of so many shards.
+    pub(crate) fn hears(&self, shards: u32) -> bool {
+        let has = self
+            .shards
+            .compare_exchange(0, shards, Ordering::Relaxed, Ordering::Relaxed);
+        has.map_or_else(|has| has == shards, |_| true)
     }
 
     /// It lacks this until then.

@@ -3,6 +3,7 @@
 
 mod answers;
 mod gone;
+mod hidden;
 mod process;
 mod stored;
 mod telemetry;
@@ -55,7 +56,7 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         name: "hidden_is_not_shown",
-        check: gone::hidden_is_not_shown,
+        check: hidden::hidden_is_not_shown,
     },
     Rule {
         name: "gone_is_not_kept",
@@ -80,6 +81,10 @@ pub(crate) const RULES: &[Rule] = &[
     Rule {
         name: "gives_way",
         check: process::gives_way,
+    },
+    Rule {
+        name: "hands_over",
+        check: process::hands_over,
     },
     Rule {
         name: "memory_is_bounded",

@@ -458,7 +458,10 @@ impl Stage {
             }
             FaultAct::ClockJumps { ms } => self.world.clock.set_off(ms),
             // Of several machines, which see to it.
-            FaultAct::DatabaseGone { .. } | FaultAct::Lacks { .. } => {}
+            FaultAct::DatabaseGone { .. }
+            | FaultAct::Lacks { .. }
+            | FaultAct::Drained
+            | FaultAct::Resharded { .. } => {}
         }
         self.world.note(What::Fault { name: fault.name() });
     }

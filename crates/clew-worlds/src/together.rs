@@ -43,6 +43,8 @@ struct Machine {
 struct Running {
     /// None while none runs.
     process: Option<Arc<Process>>,
+    /// Counts the processes that ever were.
+    number: u32,
     /// How the process is to end, and for how many milliseconds; none for good.
     order: Option<(Restart, Option<i64>)>,
 }
@@ -157,6 +159,12 @@ impl Stage {
         match (fault, bot) {
             (FaultAct::DatabaseGone { ms }, _) => self.world.database.go(until(ms)),
             (FaultAct::Lacks { lack, ms }, Some(bot)) => bot.lack(lack, until(ms)),
+            (FaultAct::Drained, Some(_)) => {
+                let mut bots = machines.iter().filter(|machine| machine.is_the_bot());
+                let number = bots.next().map(|machine| lock(&machine.running).number);
+                self.world.database.drain(number.unwrap_or_default());
+            }
+            (FaultAct::Resharded { shards }, _) => self.world.database.reshard(shards),
             _ => {}
         }
         self.begin(fault);
@@ -172,6 +180,7 @@ impl Stage {
             let config = self.config_in(&folder)?;
             *lock(&machine.running) = Running {
                 process: Some(Arc::clone(&process)),
+                number,
                 order: None,
             };
             self.note_machines(1);
@@ -183,6 +192,7 @@ impl Stage {
                     process: Arc::clone(&process),
                 },
                 process: number,
+                name: format!("process {number}"),
                 config: config.clone(),
                 clock: Arc::clone(&clock),
             };

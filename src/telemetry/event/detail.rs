@@ -304,6 +304,9 @@ pub struct Started {
     pub model: Option<String>,
     /// The caps in effect.
     pub caps: Capped,
+    /// The process's name in its cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
 }
 
 /// `process`/`stopping`.

@@ -19,6 +19,8 @@ use clew_context::model::UnixMillis;
 /// The state of a bot at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Gauges {
+    /// The process's name in its cluster.
+    pub node: Option<String>,
     /// Whether it answers, with everything that it remembers.
     pub is_ready: bool,
     /// Whether its loop answers in time.
@@ -80,6 +82,13 @@ impl Collector for Latest {
             ("commit", env!("CLEW_COMMIT")),
         ];
         to.labelled("build_info", "Always 1; which Clew runs", &[(build, 1)])?;
+        if let Some(node) = gauges.node {
+            to.labelled(
+                "cluster_node",
+                "Always 1; which process this is",
+                &[([("node", node)], 1)],
+            )?;
+        }
         let is_ready = usize::from(gauges.is_ready);
         to.gauge("ready", "Whether /readyz says so", is_ready)?;
         let is_alive = usize::from(gauges.is_alive);

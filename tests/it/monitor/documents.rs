@@ -38,6 +38,7 @@ fn everything() -> Scrape {
     let stages = Stopwatch::new(now).read(now);
     telemetry.turn_over(&turn_ids(8), None, done.unwrap(), &stages);
     let now = Gauges {
+        node: Some("machine:7.0a1b2".to_owned()),
         is_ready: true,
         is_alive: true,
         of_loop: Some(LoopGauges::default()),

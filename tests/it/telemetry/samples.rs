@@ -259,6 +259,7 @@ fn of_the_process() -> Vec<Event> {
     vec![
         Event::from(Started {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            node: Some("machine:7.0a1b2".to_owned()),
             answers: Answers::Inspector,
             model: None,
             caps: Capped::from(&Limits::default()),

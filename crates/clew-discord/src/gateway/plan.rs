@@ -17,7 +17,7 @@ pub(super) type Identifies = InMemoryQueue;
 /// the token.
 const STARTS_KEPT_BACK: u32 = 5;
 /// Timeout of one `/gateway/bot` request.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where and with how many shards to connect.
 pub(super) struct Plan {
@@ -38,6 +38,15 @@ pub(super) async fn plan(gateway: &Gateway, rest: &Rest) -> Result<Option<Plan>,
 async fn ask(gateway: &Gateway, rest: &Rest) -> Result<Plan, FatalReason> {
     let mut info = gateway_info(gateway, rest).await?;
     let settings = &gateway.settings;
+    let wanted = *gateway.shards.borrow();
+    // Discord has not refused this number before.
+    if settings
+        .resume
+        .iter()
+        .any(|session| session.shards == wanted)
+    {
+        info.shards = wanted;
+    }
     let resumed = (0..info.shards)
         .filter(|shard| settings.session(*shard, info.shards).is_some())
         .count();
@@ -60,7 +69,7 @@ async fn ask(gateway: &Gateway, rest: &Rest) -> Result<Plan, FatalReason> {
 }
 
 /// Waits for the daily reset if `starts` would cut into the reserve.
-async fn await_starts(limit: &mut SessionStartLimit, starts: u32) {
+pub(super) async fn await_starts(limit: &mut SessionStartLimit, starts: u32) {
     let reserve = STARTS_KEPT_BACK.min(limit.total / 10);
     if starts == 0 || limit.remaining >= starts.saturating_add(reserve) {
         return;

@@ -9,6 +9,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
 
 use super::Gateway;
 use super::backoff::Backoff;
@@ -44,6 +45,8 @@ pub(super) struct ShardTask {
     number: u32,
     /// How many shards there are.
     shards: u32,
+    /// Ends it.
+    closing: CancellationToken,
     backoff: Backoff,
     /// HELLO was received on this connection.
     greeted: bool,
@@ -65,6 +68,7 @@ impl ShardTask {
         dial: Arc<dyn Dial>,
         number: u32,
         shards: u32,
+        closing: CancellationToken,
     ) -> Self {
         let seed = context.settings.seed;
         Self {
@@ -72,6 +76,7 @@ impl ShardTask {
             dial,
             number,
             shards,
+            closing,
             backoff: Backoff::new(seed.wrapping_add(u64::from(number))),
             greeted: false,
             idle_polls: 0,
@@ -82,17 +87,17 @@ impl ShardTask {
         }
     }
 
-    /// Runs until shutdown, then closes so that it can be resumed.
+    /// Runs until it is to end, then closes so that it can be resumed.
     pub(super) async fn run(mut self, resume: Option<ShardSession>) -> Result<(), FatalReason> {
         let mut link = self.first_link(resume);
-        let shutdown = self.context.shutdown.clone();
+        let closing = self.closing.clone();
         tokio::select! {
             biased;
             reason = self.run_until_fatal(&mut link) => match reason {
                 Ok(never) => match never {},
                 Err(reason) => return Err(reason),
             },
-            () = shutdown.cancelled() => {}
+            () = closing.cancelled() => {}
         }
         close(link.as_mut()).await;
         Ok(())
@@ -477,10 +482,11 @@ mod tests {
             events,
             clock: Arc::new(|| UnixMillis(0)),
             shutdown: CancellationToken::new(),
+            shards: tokio::sync::watch::channel(0).1,
             dial: None,
         };
         let dial = Arc::new(Twilight(twilight_config(&gateway.settings, &plan)));
-        let mut task = ShardTask::new(Arc::new(gateway), dial, 0, 1);
+        let mut task = ShardTask::new(Arc::new(gateway), dial, 0, 1, CancellationToken::new());
         let mut link = task.link(Before::default());
         let ready = Dispatch {
             event_type: "READY",

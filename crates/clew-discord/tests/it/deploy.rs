@@ -92,6 +92,7 @@ fn connect(simulator: &Simulator, settings: GatewaySettings, guild_state: Arc<Gu
         clock: Arc::new(|| UnixMillis(0)),
         events: sender,
         shutdown: shutdown.clone(),
+        shards: tokio::sync::watch::channel(0).1,
         dial: None,
     };
     Bot {

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use deadpool_postgres::{Object, Pool};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::Row;
@@ -35,26 +35,30 @@ const END_PATIENCE_MS: i64 = 4_000;
 /// A process that was not heard of so long is forgotten.
 const FORGOTTEN: Duration = Duration::from_mins(10);
 
-/// Who has the lease, none if it is free; whether this process's row is of late.
+/// Who has the lease, none if it is free; whether this process's row is of late, and whether it leaves
+/// the lease to another.
 const LOOK: &str = "SELECT (SELECT node FROM leases WHERE name = 'bot' AND until >= clock_timestamp()), \
-     EXISTS (SELECT FROM nodes WHERE name = $1 AND seen > clock_timestamp() - interval '3 s')";
+     EXISTS (SELECT FROM nodes WHERE name = $1 AND seen > clock_timestamp() - interval '3 s'), \
+     EXISTS (SELECT FROM relieved WHERE name = $1)";
 const HERE: &str = "INSERT INTO nodes VALUES ($1, $2, clock_timestamp(), clock_timestamp()) \
-     ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp()";
+     ON CONFLICT (name) DO UPDATE SET seen = clock_timestamp(), shards = 0, connected = 0";
 const TAKE: &str = "UPDATE leases SET epoch = epoch + 1, node = $1, \
          until = clock_timestamp() + make_interval(secs => $2) \
-     WHERE name = 'bot' AND until < clock_timestamp() RETURNING epoch";
-const RENEWED: &str = "WITH here AS (UPDATE nodes SET seen = clock_timestamp() WHERE name = $2) \
+     WHERE name = 'bot' AND until < clock_timestamp() RETURNING epoch, shards";
+const RENEWED: &str = "WITH here AS (UPDATE nodes SET seen = clock_timestamp(), shards = $4, \
+         connected = $5 WHERE name = $2) \
      UPDATE leases SET until = clock_timestamp() + make_interval(secs => $3) \
-     WHERE name = 'bot' AND epoch = $1 AND node = $2";
+     WHERE name = 'bot' AND epoch = $1 AND node = $2 \
+     RETURNING shards, EXISTS (SELECT FROM relieved WHERE name = $2)";
 /// The next process need not wait.
 const END: &str = "UPDATE leases SET until = '-infinity' WHERE name = 'bot' AND epoch = $1";
 const HAS_BEGUN: &str = "SELECT to_regclass('clew.leases') IS NOT NULL";
 const HOLDER: &str = "SELECT epoch, node, until >= clock_timestamp(), \
-         current_setting('synchronous_standby_names') <> '' \
+         current_setting('synchronous_standby_names') <> '', shards \
      FROM leases WHERE name = 'bot'";
 const NODES: &str = "SELECT name, version, \
          extract(epoch FROM clock_timestamp() - since)::bigint, \
-         extract(epoch FROM clock_timestamp() - seen)::bigint \
+         extract(epoch FROM clock_timestamp() - seen)::bigint, drains, shards, connected \
      FROM nodes WHERE seen > clock_timestamp() - make_interval(secs => $1) ORDER BY name";
 const FORGET_FILES: &str = "DELETE FROM state_files WHERE name = ANY($1)";
 const FORGET_NODES: &str =
@@ -111,8 +115,9 @@ impl PostgresCluster {
         done.map_err(|failure| connect::at_start(failure, &self.beside.place))
     }
 
-    /// Takes the lease if it is free, and ends what is left of earlier tenures. Returns the epoch.
-    async fn take(&self, client: &mut Object) -> Outcome<Option<i64>> {
+    /// Takes the lease if it is free, and ends what is left of earlier tenures. Returns the epoch, and how
+    /// many shards there are to be.
+    async fn take(&self, client: &mut Object) -> Outcome<Option<(i64, i32)>> {
         let transaction = client.transaction().await?;
         hold::one_by_one(&transaction).await?;
         let values: [&(dyn ToSql + Sync); 2] = [&self.node, &LEASE_TERM.as_secs_f64()];
@@ -127,7 +132,7 @@ impl PostgresCluster {
         let forgotten = FORGOTTEN.as_secs_f64();
         transaction.execute(FORGET_NODES, &[&forgotten]).await?;
         transaction.commit().await?;
-        Ok(Some(epoch))
+        Ok(Some((epoch, row.try_get(1)?)))
     }
 }
 
@@ -151,19 +156,28 @@ impl Cluster for PostgresCluster {
             if let Some(holder) = row.try_get(0)? {
                 return Ok(Err(holder));
             }
+            if row.try_get(2)? {
+                return Ok(Err("another one, soon".to_owned()));
+            }
             // Whoever cannot use the tables would keep the others from them.
             schema::found(client, &self.beside.place).await?;
             let taken = self.take(client).await?;
             Ok(taken.ok_or_else(|| "another one, just now".to_owned()))
         });
-        let epoch = match taken.await? {
-            Ok(epoch) => epoch,
+        let (epoch, shards) = match taken.await? {
+            Ok(taken) => taken,
             Err(holder) => return Ok(Asked::Others(holder)),
         };
         let lease = Lease::new(sent + LEASE_TERM - LEASE_EARLY);
         let pool = || connect::pool(&self.url, Some(Hold::tenure(epoch, &self.node)));
         let connected = pool()?;
+        let told = Arc::new(Told {
+            shards: watch::channel(count(shards)).0,
+            drains: watch::channel(false).0,
+            connected: watch::channel((0, 0)).0,
+        });
         let renewing = Renewing {
+            told: Arc::clone(&told),
             // Of its own: whatever else is slow, the lease is renewed.
             pool: pool()?.pool,
             node: self.node.clone(),
@@ -176,8 +190,30 @@ impl Cluster for PostgresCluster {
             connected,
             epoch,
             lease,
+            told,
             renewing: tokio::spawn(renewing.run()),
         })))
+    }
+
+    fn node(&self) -> &str {
+        &self.node
+    }
+
+    async fn drain(&self, node: &str) -> Result<bool, Error> {
+        let drained = self.beside(async |client| {
+            let sql = "UPDATE nodes SET drains = TRUE WHERE name = $1";
+            Ok(client.execute(sql, &[&node]).await? > 0)
+        });
+        drained.await
+    }
+
+    async fn reshard(&self, shards: u32) -> Result<(), Error> {
+        let wished = self.beside(async |client| {
+            let sql = "UPDATE leases SET shards = $1 WHERE name = 'bot'";
+            client.execute(sql, &[&shards.cast_signed()]).await?;
+            Ok(())
+        });
+        wished.await
     }
 
     async fn status(&self) -> Result<ClusterStatus, Error> {
@@ -225,6 +261,9 @@ async fn read_status(client: &Object) -> Outcome<ClusterStatus> {
             version: row.try_get(1)?,
             seconds: row.try_get(2)?,
             silent_seconds: row.try_get(3)?,
+            drains: row.try_get(4)?,
+            shards: row.try_get(5)?,
+            connected: row.try_get(6)?,
         })
     };
     let is_held: bool = holder.try_get(2)?;
@@ -233,11 +272,26 @@ async fn read_status(client: &Object) -> Outcome<ClusterStatus> {
         epoch: holder.try_get(0)?,
         nodes: rows.iter().map(node).collect::<Outcome<_>>()?,
         is_replicated: holder.try_get(3)?,
+        shards: holder.try_get(4)?,
     })
+}
+
+/// What is told with each renewal.
+struct Told {
+    shards: watch::Sender<u32>,
+    drains: watch::Sender<bool>,
+    /// The shards there are, and how many are connected.
+    connected: watch::Sender<(u32, u32)>,
+}
+
+/// As it is kept.
+fn count(shards: i32) -> u32 {
+    u32::try_from(shards).unwrap_or_default()
 }
 
 /// Renews a lease until it is over.
 struct Renewing {
+    told: Arc<Told>,
     pool: Pool,
     node: String,
     epoch: i64,
@@ -277,10 +331,27 @@ impl Renewing {
         let connection = client.object()?;
         let statement = connection.prepare_cached(RENEWED).await?;
         let secs = LEASE_TERM.as_secs_f64();
-        let values: [&(dyn ToSql + Sync); 3] = [&self.epoch, &self.node, &secs];
-        let renewed = connection.execute(&statement, &values).await?;
+        let (shards, connected) = *self.told.connected.borrow();
+        let (shards, connected) = (shards.cast_signed(), connected.cast_signed());
+        let values: [&(dyn ToSql + Sync); 5] =
+            [&self.epoch, &self.node, &secs, &shards, &connected];
+        let renewed = connection.query_opt(&statement, &values).await?;
         client.returned();
-        Ok(renewed > 0)
+        let Some(row) = renewed else { return Ok(false) };
+        self.told
+            .shards
+            .send_if_modified(changed(count(row.try_get(0)?)));
+        self.told.drains.send_if_modified(changed(row.try_get(1)?));
+        Ok(true)
+    }
+}
+
+/// Puts a value in another one's place; false if it is the same.
+fn changed<T: PartialEq>(to: T) -> impl FnOnce(&mut T) -> bool {
+    |value| {
+        let is_other = *value != to;
+        *value = to;
+        is_other
     }
 }
 
@@ -292,6 +363,7 @@ struct PostgresTenure {
     connected: Connected,
     epoch: i64,
     lease: Lease,
+    told: Arc<Told>,
     renewing: JoinHandle<()>,
 }
 
@@ -346,6 +418,18 @@ impl Tenure for PostgresTenure {
 
     fn epoch(&self) -> i64 {
         self.epoch
+    }
+
+    fn drains(&self) -> watch::Receiver<bool> {
+        self.told.drains.subscribe()
+    }
+
+    fn shards(&self) -> watch::Receiver<u32> {
+        self.told.shards.subscribe()
+    }
+
+    fn tell(&self, shards: u32, connected: u32) {
+        self.told.connected.send_replace((shards, connected));
     }
 
     async fn open_store(&self, folders: &Folders) -> Result<Store, Error> {

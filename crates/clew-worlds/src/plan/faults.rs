@@ -48,6 +48,8 @@ faults! {
     FaultAct::EventsTwice { .. } => "events_twice",
     FaultAct::ClockJumps { .. } => "clock_jumps",
     FaultAct::DatabaseGone { .. } => "database_gone",
+    FaultAct::Drained => "drained",
+    FaultAct::Resharded { .. } => "resharded",
     FaultAct::Lacks { lack: Lack::Database, .. } => "parted",
     FaultAct::Lacks { lack: Lack::Time, .. } => "paused",
     FaultAct::Lacks { lack: Lack::Discord, .. } => "offline",

@@ -21,6 +21,8 @@ const STEERED: u64 = 500_000;
 const TOGETHER: u64 = 600_000;
 /// From this seed on, one of them at times does not reach Discord.
 const OFFLINE: u64 = 700_000;
+/// From this seed on, operators drain the bot's process and change the number of shards.
+const OPERATED: u64 = 800_000;
 /// Of fifty of the first worlds, those that have all of it, so that any thousand do. None that had
 /// failed when this was added is among them.
 const WITH_ALL: [u64; 8] = [17, 21, 27, 30, 36, 44, 46, 48];
@@ -52,6 +54,9 @@ impl Plan {
         }
         if seed >= OFFLINE {
             self.cut_off(&mut Chance::new(seed.rotate_left(40)));
+        }
+        if seed >= OPERATED {
+            self.operate(&mut Chance::new(seed.rotate_left(56)));
         }
     }
 
@@ -257,6 +262,23 @@ impl Plan {
                 let (at, what) = (step.at + 2, Act::Fault(lacks(Lack::Discord, ms)));
                 added.push(Step { at, what });
             }
+        }
+        self.script.extend(added);
+    }
+
+    /// What operators ask of the processes.
+    fn operate(&mut self, chance: &mut Chance) {
+        let mut added = Vec::new();
+        for step in &self.script {
+            let fault = match chance.below(100) {
+                0..3 => FaultAct::Drained,
+                3..6 => FaultAct::Resharded {
+                    shards: u32::try_from(chance.between(1, 3)).unwrap_or(1),
+                },
+                _ => continue,
+            };
+            let (at, what) = (step.at + 3, Act::Fault(fault));
+            added.push(Step { at, what });
         }
         self.script.extend(added);
     }

@@ -242,6 +242,8 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
                 return Some("unmet");
             }
             What::Greeted { process: 1 } if !is_later => unmet.clone_from(&outages),
+            // Since when it is there only its clock tells, which may be ahead.
+            What::Greeted { process: 1 } if evidence.is_of_cluster() => return Some("unmet"),
             What::Started { process } => running = *process,
             What::BotMay { channel, all } if *channel == said.channel => is_barred = !all,
             // Whoever holds the store has the questions, too: the next process begins anew.

@@ -153,6 +153,43 @@ pub(crate) fn gives_way(evidence: &Evidence) -> Verdict {
     verdict(judged, found)
 }
 
+/// How soon a process that is drained lets another be the bot: its turns may run for 20 s, and give back
+/// what they posted for some more.
+const HANDS_OVER: i64 = 45_000;
+
+/// A process that an operator drains lets another one be the bot.
+pub(crate) fn hands_over(evidence: &Evidence) -> Verdict {
+    let (mut since, mut machines, mut drained) = (None, 0, 0);
+    let (mut judged, mut found) = (0, None);
+    for happened in &evidence.history {
+        if let Some(since) = since.filter(|since| happened.at - since > HANDS_OVER) {
+            found.get_or_insert(format!(
+                "{} ms: the process that is drained since {since} ms is still the bot",
+                happened.at
+            ));
+        }
+        match &happened.what {
+            What::Machines { up } => machines = *up,
+            What::Fault { name: "drained" } => {
+                drained += 1;
+                // Whether another can be the bot is known if there are more than were drained.
+                since = since.or_else(|| (machines > drained).then_some(happened.at));
+            }
+            What::Started { .. } | What::Killed { .. } | What::Ended { .. } => {
+                judged += usize::from(since.is_some());
+                since = None;
+            }
+            What::Fault { name } if CUTS.contains(name) => since = None,
+            _ => {}
+        }
+        since = since.filter(|_| machines >= ENOUGH);
+    }
+    if judged == 0 && found.is_none() {
+        return Verdict::Unreached;
+    }
+    verdict(judged, found)
+}
+
 /// Nothing is left to be done once all was quiet for long: no turn, and no row.
 pub(crate) fn quiet_drains(evidence: &Evidence) -> Verdict {
     let is = |line: &Value, event: &str| line["event"] == event;

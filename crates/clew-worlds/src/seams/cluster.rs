@@ -1,7 +1,7 @@
 //! Processes of one bot that agree by rows, as they do by PostgreSQL's: a lease, files, claims, and
 //! a store that only who has the lease may use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use clew_store::{
     Asked, Cluster, ClusterStatus, Error, Folders, KeptClaim, LEASE_EARLY, LEASE_RENEWED,
     LEASE_RENEWED_AGAIN, LEASE_TERM, Node, Store, Tenure,
 };
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
@@ -43,6 +43,10 @@ struct Rows {
     until: i64,
     /// When each process was seen last.
     seen: BTreeMap<u32, i64>,
+    /// The processes that are the bot only if no other can be.
+    drained: BTreeSet<u32>,
+    /// How many shards an operator wants; 0 for none that does.
+    shards: u32,
     files: BTreeMap<String, Vec<u8>>,
     claims: BTreeMap<u64, KeptClaim>,
     /// The tenures that told that they began, before they opened the store, each with its process.
@@ -53,7 +57,31 @@ struct Rows {
     is_closed: bool,
 }
 
+impl Rows {
+    /// Whether it is for another process to be the bot.
+    fn is_relieved(&self, process: u32, now: i64) -> bool {
+        let mut others = self.seen.iter();
+        let can =
+            |(other, seen): (&u32, &i64)| !self.drained.contains(other) && now - seen < term_ms();
+        self.drained.contains(&process) && others.any(can)
+    }
+
+    fn drain(&mut self, process: u32) -> bool {
+        self.seen.contains_key(&process) && self.drained.insert(process)
+    }
+}
+
 impl Database {
+    /// Has another number of shards, as an operator does.
+    pub(crate) fn reshard(&self, shards: u32) {
+        lock(&self.rows).shards = shards;
+    }
+
+    /// Drains a process, as an operator does.
+    pub(crate) fn drain(&self, process: u32) {
+        lock(&self.rows).drain(process);
+    }
+
     /// Whether this is the last tenure; always where there are none.
     pub(crate) fn is_last(&self, epoch: u32) -> bool {
         [0, epoch].contains(&lock(&self.rows).epoch)
@@ -95,6 +123,7 @@ pub(crate) struct LocalCluster {
     pub(crate) net: Net,
     /// Counts the processes that ever were, whichever was the bot.
     pub(crate) process: u32,
+    pub(crate) name: String,
     pub(crate) config: Config,
     /// The process's.
     pub(crate) clock: Clock,
@@ -141,35 +170,58 @@ impl Net {
 #[async_trait]
 impl Cluster for LocalCluster {
     async fn ask(&self) -> Result<Asked, Error> {
-        let name = format!("process {}", self.process);
         let sent = Instant::now();
         let now = || self.net.world.clock.elapsed_ms();
         let taken = self.net.at_rows(|rows| {
             rows.seen.insert(self.process, now());
-            if now() <= rows.until {
+            if now() <= rows.until || rows.is_relieved(self.process, now()) {
                 return Err(rows.holder.clone());
             }
             rows.epoch += 1;
-            rows.holder = name;
+            rows.holder.clone_from(&self.name);
             rows.until = now() + term_ms();
             let process = rows.epoch;
             self.net.process.becomes(process);
             self.net.world.note(What::Started { process });
-            Ok(process)
+            Ok((process, rows.shards))
         });
-        let epoch = match taken.await? {
-            Ok(epoch) => epoch,
+        let (epoch, shards) = match taken.await? {
+            Ok(taken) => taken,
             Err(holder) => return Ok(Asked::Others(holder)),
         };
         let lease = Lease::new(sent + LEASE_TERM - LEASE_EARLY);
-        let renewing = keep(self.net.clone(), (self.process, epoch), lease.clone());
+        let drains = watch::Sender::new(false);
+        let shards = watch::Sender::new(shards);
+        let told = (lease.clone(), drains.clone(), shards.clone());
+        let renewing = keep(self.net.clone(), (self.process, epoch), told);
         let renewing = tokio::spawn(renewing);
         Ok(Asked::Ours(Arc::new(LocalTenure {
             cluster: self.clone(),
             epoch,
             lease,
+            drains,
+            shards,
             renewing,
         })))
+    }
+
+    fn node(&self) -> &str {
+        &self.name
+    }
+
+    async fn drain(&self, node: &str) -> Result<bool, Error> {
+        let number = node
+            .rsplit(' ')
+            .next()
+            .and_then(|number| number.parse().ok());
+        let drained = self
+            .net
+            .at_rows(|rows| rows.drain(number.unwrap_or_default()));
+        drained.await
+    }
+
+    async fn reshard(&self, shards: u32) -> Result<(), Error> {
+        self.net.at_rows(|rows| rows.shards = shards).await
     }
 
     async fn status(&self) -> Result<ClusterStatus, Error> {
@@ -179,6 +231,9 @@ impl Cluster for LocalCluster {
             version: String::new(),
             seconds: 0,
             silent_seconds: (now - seen) / 1_000,
+            drains: false,
+            shards: 0,
+            connected: 0,
         };
         let nodes = self
             .net
@@ -197,7 +252,11 @@ impl Cluster for LocalCluster {
 }
 
 /// Renews a lease until it is over.
-async fn keep(net: Net, (process, epoch): (u32, u32), lease: Lease) {
+async fn keep(
+    net: Net,
+    (process, epoch): (u32, u32),
+    (lease, drains, shards): (Lease, watch::Sender<bool>, watch::Sender<u32>),
+) {
     let renewing = async {
         let mut pause = LEASE_RENEWED;
         loop {
@@ -209,6 +268,8 @@ async fn keep(net: Net, (process, epoch): (u32, u32), lease: Lease) {
                 rows.seen.insert(process, now);
                 if is_ours {
                     rows.until = now + term_ms();
+                    drains.send_replace(rows.is_relieved(process, now));
+                    shards.send_replace(rows.shards);
                 }
                 is_ours
             });
@@ -248,6 +309,8 @@ struct LocalTenure {
     cluster: LocalCluster,
     epoch: u32,
     lease: Lease,
+    drains: watch::Sender<bool>,
+    shards: watch::Sender<u32>,
     renewing: JoinHandle<()>,
 }
 
@@ -280,6 +343,16 @@ impl Tenure for LocalTenure {
     fn epoch(&self) -> i64 {
         self.epoch.into()
     }
+
+    fn drains(&self) -> watch::Receiver<bool> {
+        self.drains.subscribe()
+    }
+
+    fn shards(&self) -> watch::Receiver<u32> {
+        self.shards.subscribe()
+    }
+
+    fn tell(&self, _: u32, _: u32) {}
 
     async fn open_store(&self, folders: &Folders) -> Result<Store, Error> {
         let begun = (self.cluster.process, self.epoch);

@@ -80,6 +80,8 @@ struct LinkState {
     is_connected: bool,
     is_identified: bool,
     awaits_ack: bool,
+    /// What it received while other shards were heard.
+    unheard: Vec<What>,
 }
 
 impl Link for LocalLink {
@@ -193,6 +195,7 @@ impl Connecting {
                 biased;
                 () = self.shared.closing.notified() => {
                     self.net.process.cross().await;
+                    self.net.process.has_no_shards();
                     connection.close(4000);
                     return End::Code(Some(4000));
                 }
@@ -204,7 +207,7 @@ impl Connecting {
                 }
                 () = self.net.process.lacking(Lack::Discord) => {
                     let process = self.net.process.number();
-                    self.net.world.note(What::CutOff { process });
+                    self.note(What::CutOff { process });
                     return End::Code(None);
                 }
                 received = connection.next() => match received {
@@ -326,13 +329,13 @@ impl Connecting {
             return;
         }
         match name {
-            "READY" => self.net.world.note(What::Greeted { process }),
-            "RESUMED" => self.net.world.note(What::Resumed { process }),
+            "READY" => self.note(What::Greeted { process }),
+            "RESUMED" => self.note(What::Resumed { process }),
             "MESSAGE_CREATE" | "MESSAGE_UPDATE" | "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK" => {
                 let id = |value: &Value| value.as_str()?.parse().ok().map(Id);
                 let many = data["ids"].as_array().into_iter().flatten();
                 let messages = id(&data["id"]).into_iter().chain(many.filter_map(id));
-                self.net.world.note(What::Told {
+                self.note(What::Told {
                     process,
                     event: name.to_owned(),
                     messages: messages.collect(),
@@ -365,7 +368,22 @@ impl Connecting {
                 channel,
                 hidden_but,
             };
-            self.net.world.note(told);
+            self.note(told);
+        }
+    }
+
+    /// Notes what the bot received, once it hears it.
+    fn note(&self, what: What) {
+        let unheard = {
+            let mut state = lock(&self.shared.state);
+            state.unheard.push(what);
+            if !self.net.process.hears(self.shard.1) {
+                return;
+            }
+            std::mem::take(&mut state.unheard)
+        };
+        for what in unheard {
+            self.net.world.note(what);
         }
     }
 }

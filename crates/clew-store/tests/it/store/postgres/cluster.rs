@@ -110,6 +110,52 @@ async fn one_process_at_a_time_has_the_lease() {
     assert_eq!(status.nodes[0].version, "1.2.3");
 }
 
+/// Whoever is drained has the lease only while no other process can.
+#[tokio::test]
+async fn a_drained_process_leaves_the_lease_to_others() {
+    let shared = Shared::new().await;
+    let (a, b) = (shared.node("a"), shared.node("b"));
+    let tenure = lease_of(&a).await;
+    assert!(ours(b.ask().await.unwrap()).is_none());
+    let (mut drains, mut shards) = (tenure.drains(), tenure.shards());
+    assert_eq!((*drains.borrow(), *shards.borrow()), (false, 0));
+    assert!(!b.drain("c").await.unwrap(), "there is none");
+    assert!(b.drain("a").await.unwrap());
+    b.reshard(3).await.unwrap();
+    shards.changed().await.unwrap();
+    assert_eq!((*drains.borrow(), *shards.borrow()), (true, 3));
+    tenure.tell(3, 2);
+    tenure.end().await;
+    assert!(ours(a.ask().await.unwrap()).is_none(), "b is there");
+    let next = lease_of(&b).await;
+    assert_eq!(*next.shards().borrow(), 3, "before its first renewal");
+    // With nobody else who can, it is the bot again, until somebody can.
+    next.end().await;
+    b.leave().await;
+    let again = lease_of(&a).await;
+    again.tell(3, 2);
+    drains = again.drains();
+    let c = shared.node("c");
+    let told = async {
+        loop {
+            let status = c.status().await.unwrap();
+            let [node] = &*status.nodes else {
+                panic!("{status:?}")
+            };
+            assert!(node.drains && status.shards == 3, "{status:?}");
+            if (node.shards, node.connected) == (3, 2) {
+                return;
+            }
+            sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, told).await.unwrap();
+    assert!(!*drains.borrow());
+    assert!(ours(c.ask().await.unwrap()).is_none());
+    drains.changed().await.unwrap();
+    assert!(*drains.borrow());
+}
+
 /// Its database says so, or nobody answers it.
 #[tokio::test]
 async fn who_lost_the_lease_learns_it() {

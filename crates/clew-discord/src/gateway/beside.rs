@@ -1,0 +1,255 @@
+//! Another number of shards: the new ones connect beside those that run, keep what they receive, and go
+//! on from there once all are ready and the others are closed. So nothing is missed; what both received is
+//! known by its id, as after a RESUME.
+
+use std::collections::VecDeque;
+use std::future::pending;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+use super::link::{Before, Dial, Link, NextFrame};
+use super::plan::{ANSWER_TIMEOUT, await_starts};
+use super::read::{self, Frame};
+use super::{Gateway, ShardSet};
+use crate::rest::Rest;
+
+/// The most bytes that new shards may keep together.
+const MOST_BYTES: usize = 256 << 20;
+/// How long servers may still come once all shards are ready.
+const SETTLE: Duration = Duration::from_secs(3);
+/// How long the shards may take, and each one more: IDENTIFYs are five seconds apart.
+const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE_EACH: Duration = Duration::from_secs(6);
+/// How long after a failure it is tried again.
+const AGAIN: Duration = Duration::from_mins(1);
+
+/// Waits until another number of shards is wanted, and these are ready. They go on once the gate is
+/// opened.
+pub(super) async fn next_set(
+    context: &Arc<Gateway>,
+    dial: &Arc<dyn Dial>,
+    rest: &Rest,
+    running: u32,
+) -> (ShardSet, Arc<Gate>) {
+    let mut wanted = context.shards.clone();
+    loop {
+        let is_other = |wanted: &u32| ![0, running].contains(wanted);
+        let Ok(count) = wanted.wait_for(is_other).await.map(|count| *count) else {
+            // Nobody is there who could want it.
+            return pending().await;
+        };
+        tracing::info!(
+            running,
+            count,
+            "another number of shards connects beside those that run"
+        );
+        match set(context, dial, rest, count).await {
+            Ok(next) if *wanted.borrow() == count => return next,
+            Ok(_) => {}
+            Err(why) => {
+                tracing::warn!(
+                    running,
+                    count,
+                    why,
+                    "the number of shards stays: trying again"
+                );
+                sleep(AGAIN).await;
+            }
+        }
+    }
+}
+
+/// New shards, once all are ready.
+async fn set(
+    context: &Arc<Gateway>,
+    dial: &Arc<dyn Dial>,
+    rest: &Rest,
+    count: u32,
+) -> Result<(ShardSet, Arc<Gate>), String> {
+    let info = rest.gateway(Instant::now() + ANSWER_TIMEOUT).await;
+    let mut limit = info.map_err(|error| error.to_string())?.session_start_limit;
+    await_starts(&mut limit, count).await;
+    let (told, mut news) = mpsc::unbounded_channel();
+    let gate = Arc::new(Gate {
+        opened: CancellationToken::new(),
+        bytes: AtomicUsize::new(0),
+        told,
+    });
+    let held = HeldDial {
+        dial: Arc::clone(dial),
+        gate: Arc::clone(&gate),
+    };
+    let set = ShardSet::begin(context, &(Arc::new(held) as Arc<dyn Dial>), count, false);
+    let ready = async {
+        for _ in 0..count {
+            news.recv().await.unwrap_or(Ok(()))?;
+        }
+        // A shard that is ready tells no more unless it fails.
+        match timeout(SETTLE, news.recv()).await {
+            Ok(Some(Err(why))) => Err(why),
+            _ => Ok(()),
+        }
+    };
+    let ready = timeout(PATIENCE + PATIENCE_EACH * count, ready).await;
+    ready.unwrap_or_else(|_| Err("they took too long".to_owned()))?;
+    Ok((set, gate))
+}
+
+/// Holds back what new shards receive.
+pub(super) struct Gate {
+    opened: CancellationToken,
+    /// That wait, of all shards.
+    bytes: AtomicUsize,
+    /// That a shard is ready, or why none of them can go on.
+    told: mpsc::UnboundedSender<Result<(), String>>,
+}
+
+impl Gate {
+    /// They go on from here.
+    pub(super) fn open(&self) {
+        self.opened.cancel();
+    }
+
+    fn tell(&self, news: Result<(), String>) {
+        // Nobody listens once it is decided.
+        let _ = self.told.send(news);
+    }
+}
+
+struct HeldDial {
+    dial: Arc<dyn Dial>,
+    gate: Arc<Gate>,
+}
+
+impl Dial for HeldDial {
+    fn dial(&self, shard: u32, shards: u32, before: Before) -> Box<dyn Link> {
+        let inner = self.dial.dial(shard, shards, before);
+        if self.gate.opened.is_cancelled() {
+            return inner;
+        }
+        Box::new(HeldLink {
+            inner,
+            gate: Arc::clone(&self.gate),
+            opening: Box::pin(self.gate.opened.clone().cancelled_owned()),
+            frames: VecDeque::new(),
+            stage: Stage::Connects,
+        })
+    }
+}
+
+/// How far a held link has come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Connects,
+    Greeted,
+    Ready,
+    Failed,
+    /// It goes on as what is in it.
+    Open,
+}
+
+struct HeldLink {
+    inner: Box<dyn Link>,
+    gate: Arc<Gate>,
+    opening: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// What it received.
+    frames: VecDeque<String>,
+    stage: Stage,
+}
+
+impl HeldLink {
+    /// Keeps a frame; HELLO is passed on, since whoever reads waits for it.
+    fn keep(&mut self, text: String) -> Option<NextFrame> {
+        match (read::frame(&text), self.stage) {
+            (Some(Frame::Hello), Stage::Connects) => {
+                self.stage = Stage::Greeted;
+                return Some(NextFrame::Text(text));
+            }
+            (Some(Frame::Hello | Frame::Reconnect | Frame::InvalidSession), _) => {
+                self.fail("a new session did not last".to_owned());
+            }
+            (Some(Frame::Other), _) => {}
+            (Some(Frame::Dispatch(_)) | None, _) => {
+                let bytes = self.gate.bytes.fetch_add(text.len(), Ordering::Relaxed);
+                if bytes + text.len() > MOST_BYTES {
+                    self.fail(format!("they received more than {} MiB", MOST_BYTES >> 20));
+                    return None;
+                }
+                self.frames.push_back(text);
+                if self.stage == Stage::Greeted && self.inner.is_identified() {
+                    self.stage = Stage::Ready;
+                    self.gate.tell(Ok(()));
+                }
+            }
+        }
+        None
+    }
+
+    fn fail(&mut self, why: String) {
+        self.stage = Stage::Failed;
+        self.gate.tell(Err(why));
+    }
+}
+
+impl Link for HeldLink {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<NextFrame> {
+        while self.stage != Stage::Open {
+            if self.opening.as_mut().poll(context).is_ready() {
+                self.stage = Stage::Open;
+            } else if self.stage == Stage::Failed {
+                return Poll::Pending;
+            } else {
+                match self.inner.poll(context) {
+                    Poll::Ready(NextFrame::Text(text)) => {
+                        if let Some(hello) = self.keep(text) {
+                            return Poll::Ready(hello);
+                        }
+                    }
+                    Poll::Ready(other) if self.stage == Stage::Connects => {
+                        return Poll::Ready(other);
+                    }
+                    Poll::Ready(other) => self.fail(format!("a new session ended: {other:?}")),
+                    Poll::Pending if self.is_connected() || self.stage == Stage::Connects => {
+                        return Poll::Pending;
+                    }
+                    Poll::Pending => self.fail("a new session broke off".to_owned()),
+                }
+            }
+        }
+        match self.frames.pop_front() {
+            Some(text) => Poll::Ready(NextFrame::Text(text)),
+            None => self.inner.poll(context),
+        }
+    }
+
+    fn is_connected(&self) -> bool {
+        self.stage == Stage::Failed || self.inner.is_connected()
+    }
+
+    fn is_identified(&self) -> bool {
+        self.inner.is_identified()
+    }
+
+    fn before(&self) -> Before {
+        self.inner.before()
+    }
+
+    fn awaits_ack(&self) -> bool {
+        self.inner.awaits_ack()
+    }
+
+    fn address(&self) -> String {
+        self.inner.address()
+    }
+
+    fn close(&mut self) {
+        self.inner.close();
+    }
+}
