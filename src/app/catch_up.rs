@@ -36,7 +36,11 @@ pub(super) struct CatchUp {
     settings: CatchUpConfig,
     /// Until when the process before had heard and handled everything.
     before: Option<UnixMillis>,
-    /// Shards that have had a session in this process.
+    /// How many shards there are; 0 before the first.
+    count: u32,
+    /// Since when the round looks that was under way when their number changed.
+    carried: Option<UnixMillis>,
+    /// Those that have had a session in this process.
     met: HashSet<u32>,
     round: Option<Round>,
 }
@@ -102,6 +106,8 @@ impl CatchUp {
         Self {
             settings,
             before,
+            count: 0,
+            carried: None,
             met: HashSet::new(),
             round: None,
         }
@@ -120,7 +126,8 @@ impl CatchUp {
 
     /// The session went on, so nothing was missed. Returns whether it is the one of an earlier
     /// process.
-    pub(super) fn resumed(&mut self, shard: u32) -> bool {
+    pub(super) fn resumed(&mut self, shard: u32, shards: u32) -> bool {
+        self.count = shards;
         self.met.insert(shard)
     }
 
@@ -131,13 +138,24 @@ impl CatchUp {
         &mut self,
         mark: Mark,
         unheard: Option<UnixMillis>,
-        guilds: &[GuildId],
+        (guilds, shards): (&[GuildId], u32),
         under_way: impl IntoIterator<Item = MessageId>,
         (now, at): (UnixMillis, Instant),
     ) -> bool {
         let shard = mark.shard();
+        if ![0, shards].contains(&self.count) {
+            // A server may be any shard's now.
+            self.met.extend(0..shards);
+            self.carried = self.round.as_mut().and_then(|round| {
+                let since = round.since();
+                round.shards.clear();
+                since
+            });
+        }
+        self.count = shards;
         let is_first = self.met.insert(shard);
         let unheard = unheard.filter(|_| !is_first);
+        let unheard = unheard.into_iter().chain(self.carried).min();
         let before = self.before.filter(|_| is_first);
         let round = self.round.as_ref();
         // READY may come twice.
@@ -389,6 +407,7 @@ impl CatchUp {
             return None;
         }
         let round = self.round.take()?;
+        self.carried = None;
         let unread: usize = round.places.iter().map(|(_, looks)| looks.len()).sum();
         let counts = CaughtUp {
             unread,
@@ -428,10 +447,14 @@ impl Round {
         shards.all(|of| of.guilds.is_empty() || of.ready + patience <= at)
     }
 
+    /// Since when it is looked.
+    fn since(&self) -> Option<UnixMillis> {
+        self.shards.values().map(|of| of.since).min()
+    }
+
     /// Whether a message is new enough to be looked for.
     fn may_be_asked(&self, id: MessageId) -> bool {
-        let since = self.shards.values().map(|of| of.since).min();
-        since.is_none_or(|since| id.created() >= since)
+        self.since().is_none_or(|since| id.created() >= since)
     }
 }
 

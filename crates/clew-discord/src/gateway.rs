@@ -48,6 +48,10 @@ pub async fn run(gateway: Gateway, rest: &Rest) -> Result<(), FatalReason> {
             ended = running.ended() => return ended,
             (next, gate) = beside::next_set(&context, &dial, rest, count) => {
                 running.close().await;
+                // What they did not hear, or not finish, is looked for, as after a lost session.
+                for shard in 0..count {
+                    context.progress().disconnected(shard, gate.since);
+                }
                 gate.open();
                 running = next;
             }
@@ -70,7 +74,10 @@ impl ShardSet {
         for number in 0..count {
             let session = context.settings.session(number, count).filter(|_| resume);
             let (context, dial) = (Arc::clone(context), Arc::clone(dial));
-            let task = ShardTask::new(context, dial, number, count, closing.clone());
+            let mut task = ShardTask::new(context, dial, number, count, closing.clone());
+            if !resume {
+                task.replaces();
+            }
             tasks.spawn(task.run(session));
         }
         Self {

@@ -4,15 +4,17 @@
 //! In worlds of several machines a process is the bot at times. Its number is that of the tenure, so
 //! that history and rules have one process after the other there, too.
 
+use std::collections::BTreeMap;
 use std::future::pending;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::clock::WorldClock;
+use crate::world::lock;
 
 /// What a process may lack for a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub(crate) struct Process {
     /// Of how many shards the bot is; 0 while it has none. Those beside them are heard once they go on in
     /// their place.
     shards: AtomicU32,
+    /// How many links there are, by the number of shards that they are of.
+    links: Mutex<BTreeMap<u32, usize>>,
 }
 
 impl Process {
@@ -63,6 +67,7 @@ impl Process {
             is_killed: AtomicBool::new(false),
             ends: Notify::new(),
             shards: AtomicU32::new(0),
+            links: Mutex::default(),
         }
     }
 
@@ -94,20 +99,25 @@ impl Process {
     /// From here on it is the bot as the one of this number; 0: no more.
     pub(crate) fn becomes(&self, number: u32) {
         self.number.store(number, Ordering::Relaxed);
-        self.has_no_shards();
     }
 
-    /// It closes its shards.
-    pub(crate) fn has_no_shards(&self) {
-        self.shards.store(0, Ordering::Relaxed);
+    /// A link of one of so many shards begins, or is gone.
+    pub(crate) fn dials(&self, shards: u32, change: isize) {
+        let mut links = lock(&self.links);
+        let left = links.entry(shards).or_default();
+        *left = left.saturating_add_signed(change);
+        if *left == 0 {
+            links.remove(&shards);
+        }
+        if !links.contains_key(&self.shards.load(Ordering::Relaxed)) {
+            let next = links.keys().next().copied().unwrap_or_default();
+            self.shards.store(next, Ordering::Relaxed);
+        }
     }
 
     /// Whether it is heard what comes to one of so many shards.
     pub(crate) fn hears(&self, shards: u32) -> bool {
-        let has = self
-            .shards
-            .compare_exchange(0, shards, Ordering::Relaxed, Ordering::Relaxed);
-        has.map_or_else(|has| has == shards, |_| true)
+        self.shards.load(Ordering::Relaxed) == shards
     }
 
     /// It lacks this until then.

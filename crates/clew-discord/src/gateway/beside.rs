@@ -1,6 +1,6 @@
 //! Another number of shards: the new ones connect beside those that run, keep what they receive, and go
-//! on from there once all are ready and the others are closed. So nothing is missed; what both received is
-//! known by its id, as after a RESUME.
+//! on from there once all are ready and the others are closed. What both received is known by its id, as
+//! after a RESUME; in case neither did, it is looked for as after a lost session.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -19,6 +19,7 @@ use super::plan::{ANSWER_TIMEOUT, await_starts};
 use super::read::{self, Frame};
 use super::{Gateway, ShardSet};
 use crate::rest::Rest;
+use clew_context::model::UnixMillis;
 
 /// The most bytes that new shards may keep together.
 const MOST_BYTES: usize = 256 << 20;
@@ -27,6 +28,9 @@ const SETTLE: Duration = Duration::from_secs(3);
 /// How long the shards may take, and each one more: IDENTIFYs are five seconds apart.
 const PATIENCE: Duration = Duration::from_mins(2);
 const PATIENCE_EACH: Duration = Duration::from_secs(6);
+/// How much earlier those that run may have heard for the last time, without knowing it yet: Discord's
+/// heartbeats are less than a minute apart.
+const UNNOTICED: Duration = Duration::from_mins(1);
 /// How long after a failure it is tried again.
 const AGAIN: Duration = Duration::from_mins(1);
 
@@ -78,6 +82,7 @@ async fn set(
     await_starts(&mut limit, count).await;
     let (told, mut news) = mpsc::unbounded_channel();
     let gate = Arc::new(Gate {
+        since: (context.clock)().before(UNNOTICED),
         opened: CancellationToken::new(),
         bytes: AtomicUsize::new(0),
         told,
@@ -104,6 +109,8 @@ async fn set(
 
 /// Holds back what new shards receive.
 pub(super) struct Gate {
+    /// Since when what was sent may have reached neither.
+    pub(super) since: UnixMillis,
     opened: CancellationToken,
     /// That wait, of all shards.
     bytes: AtomicUsize,

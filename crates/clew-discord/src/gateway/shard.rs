@@ -87,6 +87,12 @@ impl ShardTask {
         }
     }
 
+    /// It goes on in place of shards of another number.
+    pub(super) fn replaces(&mut self) {
+        self.had_session = true;
+        self.ended_by = Some("there is another number of shards".to_owned());
+    }
+
     /// Runs until it is to end, then closes so that it can be resumed.
     pub(super) async fn run(mut self, resume: Option<ShardSession>) -> Result<(), FatalReason> {
         let mut link = self.first_link(resume);

@@ -29,6 +29,9 @@ impl Mark {
 #[derive(Debug, Default)]
 pub struct ShardProgress {
     shards: BTreeMap<u32, Shard>,
+    /// What shards of another number left: since when something is not heard or not finished, and servers
+    /// whose events do not come.
+    left: (Option<UnixMillis>, BTreeMap<GuildId, i64>),
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +53,12 @@ struct Shard {
 }
 
 impl Shard {
+    /// Since when something is not heard, or not finished, if something is.
+    fn unfinished(&self) -> impl Iterator<Item = UnixMillis> {
+        let open = self.open.values().map(|open| open.since);
+        open.chain(self.unheard_since)
+    }
+
     /// Since when nothing was heard, if nothing is from now on: our clock may be ahead, and what
     /// came last may have been late, so what is newer than all that came was not.
     fn unheard_from(&self, now: UnixMillis) -> UnixMillis {
@@ -136,12 +145,28 @@ impl ShardProgress {
     }
 
     fn begin(&mut self, session: ShardSession) -> &mut Shard {
-        // Those of another number of shards are over.
-        self.shards.retain(|_, shard| {
-            let of = shard.session.as_ref();
-            of.is_none_or(|of| of.shards == session.shards)
+        // Those of another number of shards are over. Any of the new ones may make up for what they left.
+        let of = |shard: &Shard| shard.session.as_ref().map(|of| of.shards);
+        let is_over = |shard: &Shard| of(shard).is_some_and(|of| of != session.shards);
+        if self.shards.values().any(is_over) {
+            let since = self.shards.values().flat_map(Shard::unfinished).min();
+            let outages = self.shards.values().flat_map(|shard| shard.outages.clone());
+            self.left = (since, outages.collect());
+            self.shards.retain(|_, shard| !is_over(shard));
+        }
+        let (since, outages) = &self.left;
+        // Discord's reference, "Sharding".
+        let shard_of = |guild: &GuildId| (guild.get() >> 22) % u64::from(session.shards.max(1));
+        let state = self.shards.entry(session.shard).or_insert_with(|| {
+            let here = outages.iter().map(|(guild, since)| (*guild, *since));
+            Shard {
+                unheard_since: *since,
+                outages: here
+                    .filter(|(guild, _)| shard_of(guild) == u64::from(session.shard))
+                    .collect(),
+                ..Shard::default()
+            }
         });
-        let state = self.shards.entry(session.shard).or_default();
         state.number += 1;
         state.seen = session.sequence;
         state.open.clear();
@@ -354,6 +379,32 @@ mod tests {
         assert_eq!(next.sessions(), [], "what was noted stays");
         next.caught_up(came);
         assert_eq!(next.sessions()[0].outages, BTreeMap::new());
+    }
+
+    #[test]
+    fn shards_of_another_number_make_up_for_what_was_unfinished() {
+        let of = |shard, shards| ShardSession {
+            shard,
+            shards,
+            ..session(1)
+        };
+        let mut progress = ShardProgress::default();
+        progress.opened(of(0, 2));
+        progress.opened(of(1, 2));
+        progress.began(0, 2, UnixMillis(NOW.0 + 2));
+        progress.disconnected(1, UnixMillis(NOW.0 + 1));
+        for shard in 0..3 {
+            progress.opened(of(shard, 3));
+            assert_eq!(progress.connected(shard), Some(UnixMillis(NOW.0 + 1)));
+        }
+        // The server's id is that of shard 1 of 2, and of shard 0 of 3.
+        let guild = GuildId::new(3 << 22);
+        progress.outage(0, guild, UnixMillis(NOW.0 + 3));
+        progress.opened(of(0, 2));
+        progress.opened(of(1, 2));
+        assert_eq!(progress.connected(0), None, "all was finished");
+        assert_eq!(progress.outage_over(0, guild), None);
+        assert_eq!(progress.outage_over(1, guild), Some(UnixMillis(NOW.0 + 3)));
     }
 
     #[test]

@@ -63,13 +63,15 @@ impl Sight {
         }
     }
 
-    /// Who reads along where this was asked since before it was, and its asker.
+    /// Who reads along where this was asked since before it was, and its asker, who may not see the answer
+    /// either by now.
     fn readers(&self, asker: &Said, asked: Option<&i64>) -> Vec<Id> {
+        let sees = |person| !self.unseen.contains_key(&(asker.channel, person));
         let readers = self.readers.get(&asker.channel).into_iter().flatten();
         let readers = readers.filter(|(_, since)| Some(*since) < asked);
         readers
             .map(|(person, _)| *person)
-            .chain([asker.author])
+            .chain(Some(asker.author).filter(|asker| sees(*asker)))
             .collect()
     }
 

@@ -37,6 +37,8 @@ pub(crate) struct Dialer {
 impl Dial for Dialer {
     fn dial(&self, shard: u32, shards: u32, before: Before) -> Box<dyn Link> {
         let shared = Arc::new(Shared {
+            net: self.net.clone(),
+            shards,
             state: Mutex::new(LinkState {
                 before,
                 ..LinkState::default()
@@ -52,6 +54,7 @@ impl Dial for Dialer {
             shared: Arc::clone(&shared),
             frames,
         };
+        self.net.process.dials(shards, 1);
         Box::new(LocalLink {
             shared,
             frames: received,
@@ -67,6 +70,9 @@ struct LocalLink {
 }
 
 struct Shared {
+    net: Net,
+    /// How many shards there are.
+    shards: u32,
     state: Mutex<LinkState>,
     /// The link is polled while there is no connection.
     wanted: Notify,
@@ -84,8 +90,26 @@ struct LinkState {
     unheard: Vec<What>,
 }
 
+impl Shared {
+    /// Notes what the bot received, once it hears it.
+    fn note(&self, what: impl IntoIterator<Item = What>) {
+        let unheard = {
+            let mut state = lock(&self.state);
+            state.unheard.extend(what);
+            if state.unheard.is_empty() || !self.net.process.hears(self.shards) {
+                return;
+            }
+            std::mem::take(&mut state.unheard)
+        };
+        for what in unheard {
+            self.net.world.note(what);
+        }
+    }
+}
+
 impl Link for LocalLink {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<NextFrame> {
+        self.shared.note([]);
         let polled = self.frames.poll_recv(context);
         if polled.is_pending() && !self.is_connected() {
             self.shared.wanted.notify_one();
@@ -120,6 +144,7 @@ impl Link for LocalLink {
 
 impl Drop for LocalLink {
     fn drop(&mut self) {
+        self.shared.net.process.dials(self.shared.shards, -1);
         self.task.abort();
     }
 }
@@ -195,7 +220,6 @@ impl Connecting {
                 biased;
                 () = self.shared.closing.notified() => {
                     self.net.process.cross().await;
-                    self.net.process.has_no_shards();
                     connection.close(4000);
                     return End::Code(Some(4000));
                 }
@@ -207,7 +231,7 @@ impl Connecting {
                 }
                 () = self.net.process.lacking(Lack::Discord) => {
                     let process = self.net.process.number();
-                    self.note(What::CutOff { process });
+                    self.shared.note([What::CutOff { process }]);
                     return End::Code(None);
                 }
                 received = connection.next() => match received {
@@ -329,18 +353,18 @@ impl Connecting {
             return;
         }
         match name {
-            "READY" => self.note(What::Greeted { process }),
-            "RESUMED" => self.note(What::Resumed { process }),
+            "READY" => self.shared.note([What::Greeted { process }]),
+            "RESUMED" => self.shared.note([What::Resumed { process }]),
             "MESSAGE_CREATE" | "MESSAGE_UPDATE" | "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK" => {
                 let id = |value: &Value| value.as_str()?.parse().ok().map(Id);
                 let many = data["ids"].as_array().into_iter().flatten();
                 let messages = id(&data["id"]).into_iter().chain(many.filter_map(id));
-                self.note(What::Told {
+                self.shared.note([What::Told {
                     process,
                     event: name.to_owned(),
                     messages: messages.collect(),
                     marks: marks(data["content"].as_str().unwrap_or_default()),
-                });
+                }]);
             }
             "CHANNEL_UPDATE" => self.told_of(data),
             "GUILD_CREATE" => {
@@ -368,22 +392,7 @@ impl Connecting {
                 channel,
                 hidden_but,
             };
-            self.note(told);
-        }
-    }
-
-    /// Notes what the bot received, once it hears it.
-    fn note(&self, what: What) {
-        let unheard = {
-            let mut state = lock(&self.shared.state);
-            state.unheard.push(what);
-            if !self.net.process.hears(self.shard.1) {
-                return;
-            }
-            std::mem::take(&mut state.unheard)
-        };
-        for what in unheard {
-            self.net.world.note(what);
+            self.shared.note([told]);
         }
     }
 }
