@@ -68,6 +68,7 @@ impl Answers {
                 tie: Tie::Reply,
             }],
             Reply::Elsewhere => Vec::new(),
+            Reply::Unknown if window.is_feed(message) => Vec::new(),
             Reply::Unknown => self.likely(window, message, weights),
         }
     }
@@ -76,7 +77,14 @@ impl Answers {
         let pairs = window.pairs(message, self);
         let begins = window.begin(message);
         let mut begin = dot(&begins, &weights.begin);
-        let mut scores: Vec<f32> = pairs.iter().map(|pair| dot(pair, &weights.pair)).collect();
+        let score = |(distance, pair)| {
+            if window.is_feed(message - 1 - distance) {
+                f32::NEG_INFINITY
+            } else {
+                dot(pair, &weights.pair)
+            }
+        };
+        let mut scores: Vec<f32> = pairs.iter().enumerate().map(score).collect();
         let likely = scores.iter().copied().fold(begin, f32::max) - UNLIKELY;
         begin += weights.net.score(PAIR, &begins);
         for (score, pair) in scores.iter_mut().zip(&pairs) {

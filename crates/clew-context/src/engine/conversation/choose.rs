@@ -7,13 +7,16 @@ use super::features::number;
 use crate::model::Speaker;
 
 /// A longer message is taken a little later than a shorter one that belongs as surely.
-const COST_POWER: f32 = 0.1;
+const COST_POWER: f32 = 0.3;
 /// How much it counts that what is taken belongs, against that all that belongs is taken.
-const PRECISION: f32 = 0.35;
+const PRECISION: f32 = 0.7;
 /// What belongs less surely is not taken.
 const LEAST: f32 = 0.05;
 /// Where nothing belongs more surely, nothing is taken: the newest begins something new.
-const FLOOR: f32 = 0.4;
+const FLOOR: f32 = 0.45;
+/// Of so many of the last messages it is asked how surely all talk together. The surer, the less
+/// precision counts and the more how near a message is: there judging tells little apart.
+const LAST: usize = 5;
 /// Of the characters, those of one person other than the asker, or of all other names in one
 /// app: a flood does not push out everybody else.
 const ONE_SPEAKER: f32 = 0.5;
@@ -29,10 +32,10 @@ pub struct Candidate<'a> {
     pub speaker: Speaker<'a>,
 }
 
-/// How choosing weighs up; [`Rule::default`] is what is used.
+/// How choosing weighs up: [`Rule::default`], or [`Rule::quiet`] where little is said.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
-    /// How much it counts that what is taken belongs; 0 fills the room.
+    /// How much it counts that what is taken belongs, unless all talk together; 0 fills the room.
     pub precision: f32,
     /// What belongs less surely is not taken.
     pub least: f32,
@@ -54,6 +57,18 @@ impl Default for Rule {
     }
 }
 
+impl Rule {
+    /// Where little is said there is room for what belongs less surely.
+    pub fn quiet() -> Self {
+        Self {
+            precision: 0.0,
+            least: 0.01,
+            floor: 0.2,
+            ..Self::default()
+        }
+    }
+}
+
 /// The indexes of all, the surest first, of equals the newest.
 pub fn ranked(verdicts: &[Verdict]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..verdicts.len()).rev().collect();
@@ -70,16 +85,19 @@ pub fn wanted(candidates: &[Candidate<'_>], asker: Speaker<'_>, rule: Rule) -> V
     choose(candidates, asker, usize::MAX, rule)
 }
 
-/// The indexes of those chosen, the surest first, in at most `room` scalars.
+/// Of candidates, oldest first, the indexes of those chosen, the surest first, in at most `room`
+/// scalars.
 pub fn choose(
     candidates: &[Candidate<'_>],
     asker: Speaker<'_>,
     room: usize,
     rule: Rule,
 ) -> Vec<usize> {
+    let together = together(candidates);
     let worth = |index: &usize| {
         let candidate = &candidates[*index];
-        candidate.verdict.belongs / number(candidate.chars.max(1)).powf(COST_POWER)
+        let distance = number(candidates.len() - index).powf(together);
+        candidate.verdict.belongs / (number(candidate.chars.max(1)).powf(COST_POWER) * distance)
     };
     let surest = candidates.iter().map(|one| one.verdict.belongs);
     if surest.fold(0.0, f32::max) < rule.floor {
@@ -92,6 +110,7 @@ pub fn choose(
     // Of equals the newest comes first.
     order.sort_by(|(one, at), (other, to)| other.total_cmp(one).then(to.cmp(at)));
     let all: f32 = candidates.iter().map(|one| one.verdict.belongs).sum();
+    let precision = rule.precision * (1.0 - together);
     let most_of_one = number(room) * rule.one_speaker;
     let mut taken_by: HashMap<Speaker<'_>, usize> = HashMap::new();
     let (mut taken, mut left, mut sum) = (Vec::new(), room, 0.0);
@@ -112,7 +131,7 @@ pub fn choose(
         left -= candidate.chars;
         sum += candidate.verdict.belongs;
         taken.push(index);
-        let value = sum / all + rule.precision * sum / number(taken.len());
+        let value = sum / all + precision * sum / number(taken.len());
         if value > best.0 {
             best = (value, taken.len());
         }
@@ -121,4 +140,11 @@ pub fn choose(
         taken.truncate(best.1);
     }
     taken
+}
+
+/// How surely the last messages belong together with what is asked, from 0 to 1.
+fn together(candidates: &[Candidate<'_>]) -> f32 {
+    let last = &candidates[candidates.len().saturating_sub(LAST)..];
+    let sum: f32 = last.iter().map(|one| one.verdict.belongs).sum();
+    (sum / number(last.len().max(1))).powi(2)
 }

@@ -26,6 +26,8 @@ const CLIMATE: usize = 50;
 /// Where fewer are known, one in so many of the others is taken for somebody else's: a few
 /// messages say little of how many people speak.
 const UNKNOWN_SPEAKERS: usize = 8;
+/// Whoever posts at least so many messages, nine in ten with a link, is a feed.
+const FEED: usize = 5;
 /// Rare words above this tie two messages by themselves.
 pub(super) const TOPICAL: f32 = 0.5;
 /// The sum of rare words above which more change nothing.
@@ -153,6 +155,8 @@ pub(super) struct Window {
     /// How often one author addressed the other, in either direction, by `one * authors +
     /// other`.
     affinity: Vec<u16>,
+    /// Which authors are feeds: nobody talks with them.
+    feeds: Vec<bool>,
 }
 
 impl Window {
@@ -207,6 +211,7 @@ impl Window {
             }
         }
         Self {
+            feeds: feeds(utterances, &said, writers),
             said,
             people: people.0.len(),
             overlaps: Overlaps::new(utterances.iter().map(|utterance| utterance.text)),
@@ -223,6 +228,11 @@ impl Window {
     /// What a message itself says about what it answers.
     pub(super) fn reply(&self, message: usize) -> Reply {
         self.said[message].reply
+    }
+
+    /// Whether a message is one of a feed, which answers nothing and is not answered.
+    pub(super) fn is_feed(&self, message: usize) -> bool {
+        self.feeds[self.said[message].author]
     }
 
     /// The features of a message with each that it may answer, nearest first.
@@ -398,6 +408,21 @@ impl Window {
             number(naming) / number(last.len().max(1)),
         )
     }
+}
+
+/// Which authors post links and little else; not who wrote the newest message.
+fn feeds(utterances: &[Utterance<'_>], said: &[Said], authors: usize) -> Vec<bool> {
+    let mut counts = vec![(0, 0); authors];
+    for (utterance, said) in utterances.iter().zip(said) {
+        let (links, all) = &mut counts[said.author];
+        *links += usize::from(utterance.text.contains("://"));
+        *all += 1;
+    }
+    if let Some(newest) = said.last() {
+        counts[newest.author] = (0, 0);
+    }
+    let is_feed = |(links, all): (usize, usize)| all >= FEED && links * 10 >= all * 9;
+    counts.into_iter().map(is_feed).collect()
 }
 
 /// The earlier messages whose conversations a message probably continues.

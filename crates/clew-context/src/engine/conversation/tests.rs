@@ -324,6 +324,51 @@ fn below_the_floor_nothing_is_chosen() {
 }
 
 #[test]
+fn where_all_talk_together_the_nearest_are_taken() {
+    let chosen = |of_last: f32| {
+        let candidate = |index: usize| Candidate {
+            verdict: Verdict {
+                belongs: if index < 10 { 0.95 } else { of_last },
+                tie: Tie::Answers,
+            },
+            chars: 100,
+            speaker: person(index % 3),
+        };
+        let candidates: Vec<Candidate<'_>> = (0..20).map(candidate).collect();
+        let mut chosen = choose(&candidates, person(EVE), 1_000, Rule::default());
+        chosen.sort_unstable();
+        chosen
+    };
+    assert_eq!(chosen(0.9), (10..20).collect::<Vec<usize>>());
+    assert_eq!(chosen(0.3), (0..10).collect::<Vec<usize>>());
+}
+
+#[test]
+fn nobody_talks_with_a_feed() {
+    let links: Vec<String> = (0..5)
+        .map(|build| format!("build {build} failed: https://ci.example/{build}"))
+        .collect();
+    let mut lines = MIXED[..8].to_vec();
+    lines.extend(links.iter().map(|link| (EVE, &**link)));
+    lines.push(MIXED[8]);
+    let shares = |lines: &[Utterance<'_>]| {
+        let answers = Answers::new(&Window::new(lines, 0), &LEARNT);
+        let others = (0..12).flat_map(|one| (8.max(one + 1)..14).map(move |other| (one, other)));
+        let of_feed = others.filter(|(one, other)| *one >= 8 || *other < 13);
+        of_feed
+            .map(|(one, other)| answers.share(one, other))
+            .sum::<f32>()
+    };
+    let mut talk = talk(&lines);
+    assert!(shares(&talk) == 0.0);
+    talk[12].reply = Reply::To(2);
+    assert!(shares(&talk) >= 1.0, "a reply is certain");
+    talk[12].reply = Reply::Unknown;
+    talk[12].text = "is anybody looking at these builds?";
+    assert!(shares(&talk) > 1.0, "one who writes without links is none");
+}
+
+#[test]
 fn where_nothing_belongs_nothing_is_chosen() {
     let mut lines = talk(&MIXED[..8]);
     lines.push(said(

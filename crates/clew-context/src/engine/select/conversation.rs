@@ -14,6 +14,11 @@ use crate::engine::conversation::{
 use crate::engine::eligible::Us;
 use crate::model::{BlockPlace, Message, MessageId, OmitReason, Speaker, UserId};
 
+/// Little is said where the last messages that fit took this long.
+const QUIET_MS: i64 = 15 * 60 * 1_000;
+/// A longer pause counts as this one: after it another conversation may have begun.
+const PAUSE_MS: i64 = 3 * 60 * 1_000;
+
 impl Selector<'_> {
     /// Adds to a reply's chain, or to nothing, those of the messages before the trigger, oldest
     /// first, that belong to its conversation, within `LONE_MAX_CHARS` and `MEM_MAX_MSGS` for all.
@@ -104,7 +109,12 @@ impl Selector<'_> {
                 speaker: us.speaker(message),
             });
         }
-        let (asker, rule) = (us.speaker(trigger), Rule::default());
+        let asker = us.speaker(trigger);
+        let rule = if self.is_quiet(spoken, &candidates) {
+            Rule::quiet()
+        } else {
+            Rule::default()
+        };
         let mut chosen = choose(&candidates, asker, room, rule);
         let over_msgs = chosen.split_off(limits.max_msgs.min(chosen.len()));
         let over_chars = wanted(&candidates, asker, rule);
@@ -130,6 +140,20 @@ impl Selector<'_> {
             reasons[index] = OmitReason::Msgs;
         }
         (chosen.into_iter().rev().zip(0..).collect(), reasons)
+    }
+
+    /// Whether little is said: those of the last messages that fit take long, a long pause
+    /// counted as a short one.
+    fn is_quiet(self, spoken: &[&Arc<Message>], candidates: &[Candidate<'_>]) -> bool {
+        let (mut left, mut next) = (self.limits.lone_max_chars, self.trigger.timestamp);
+        let newest_first = spoken.iter().zip(candidates).rev();
+        let pauses = newest_first.map_while(|(message, candidate)| {
+            left = left.checked_sub(candidate.chars)?;
+            let pause = next.since(message.timestamp);
+            next = message.timestamp;
+            Some(pause.clamp(0, PAUSE_MS))
+        });
+        pauses.sum::<i64>() >= QUIET_MS
     }
 
     /// The ranks of the messages before the trigger, oldest first: the more surely one belongs to

@@ -74,6 +74,33 @@ fn it_gets_what_belongs_to_its_askers_conversation_and_why() {
 }
 
 #[test]
+fn where_little_is_said_more_is_shown() {
+    let shown = |apart: u64| {
+        let lines = [
+            (ADA, "<@13> did the billing migration finish?"),
+            (EVE, "<@11> nearly, the migration is at 80 percent"),
+            (BOB, "it works on the other server"),
+            (ADA, "<@13> tell me when it is through"),
+            (BOB, "since Monday"),
+            (EVE, "what do we tell people about it?"),
+        ];
+        let at = |nth: u64| (nth + 1) * apart;
+        let mut talk: Vec<Message> = (0..)
+            .zip(lines)
+            .map(|(nth, (who, text))| said(at(nth), who, text))
+            .collect();
+        talk.pop();
+        let trigger = asked(at(5), EVE, lines[5].1);
+        let mut world = World::of(talk);
+        world.add([trigger.clone()]);
+        let start = conversation(Limits::default());
+        let block = start.prepare(&start.collected(&world, &trigger)).block;
+        block.items().count()
+    };
+    assert_eq!([shown(60), shown(200)], [3, 5]);
+}
+
+#[test]
 fn it_costs_one_page_where_it_does_not_reach_its_end() {
     let (world, trigger) = world();
     let start = conversation(Limits::default());
@@ -362,9 +389,9 @@ fn a_chain_leaves_less_room_for_the_conversation() {
         lone_max_chars,
         ..Limits::default()
     };
-    assert_eq!(shown(with(2, 2_000)), "60 p360");
+    assert_eq!(shown(with(2, 2_000)), "180 p360");
     assert_eq!(shown(with(1, 2_000)), "p360");
-    assert_eq!(shown(with(40, 100)), "60 p360");
+    assert_eq!(shown(with(40, 100)), "180 p360");
     assert_eq!(shown(with(40, 20)), "p360");
     let tight = Limits {
         max_chars: 120,
