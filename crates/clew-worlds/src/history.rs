@@ -124,8 +124,8 @@ pub(crate) enum What {
     Ended { process: u32, error: Option<String> },
     /// The process was asked to stop.
     AskedToStop { process: u32 },
-    /// The process was greeted with a new session.
-    Greeted { process: u32 },
+    /// The process was greeted with a new session of one of its shards.
+    Greeted { process: u32, shards: u32 },
     /// It resumed a session.
     Resumed { process: u32 },
     /// An event about messages reached the process, with the marks of the words in it.

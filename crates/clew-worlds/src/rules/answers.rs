@@ -241,9 +241,9 @@ fn excuse(evidence: &Evidence, at: i64, said: &Said) -> Option<&'static str> {
             {
                 return Some("unmet");
             }
-            What::Greeted { process: 1 } if !is_later => unmet.clone_from(&outages),
+            What::Greeted { process: 1, .. } if !is_later => unmet.clone_from(&outages),
             // Since when it is there only its clock tells, which may be ahead.
-            What::Greeted { process: 1 } if evidence.is_of_cluster() => return Some("unmet"),
+            What::Greeted { process: 1, .. } if evidence.is_of_cluster() => return Some("unmet"),
             What::Started { process } => running = *process,
             What::BotMay { channel, all } if *channel == said.channel => is_barred = !all,
             // Whoever holds the store has the questions, too: the next process begins anew.
@@ -339,7 +339,7 @@ fn is_before_all(evidence: &Evidence, asked: i64) -> bool {
     let first = |is_it: fn(&What) -> bool| evidence.history.iter().find(|one| is_it(&one.what));
     let begun = first(|what| matches!(what, What::Started { .. }));
     let greeted = first(|what| matches!(what, What::Greeted { .. }));
-    let is_first = greeted.is_none_or(|one| matches!(one.what, What::Greeted { process: 1 }));
+    let is_first = greeted.is_none_or(|one| matches!(one.what, What::Greeted { process: 1, .. }));
     let met = if is_first { begun } else { greeted };
     !evidence.tenures.is_empty() && met.is_some_and(|one| asked < one.at)
 }

@@ -35,8 +35,9 @@ fn not_shown(evidence: &Evidence, how: How, what: &str) -> Verdict {
                 running = *process;
                 continue;
             }
-            What::Greeted { .. } => {
-                greeted = Some(at);
+            // One of several shards knows no more of what others miss.
+            What::Greeted { shards, .. } => {
+                greeted = (*shards == 1).then_some(at);
                 continue;
             }
             What::Called { interaction, .. } => {

@@ -353,7 +353,10 @@ impl Connecting {
             return;
         }
         match name {
-            "READY" => self.shared.note([What::Greeted { process }]),
+            "READY" => self.shared.note([What::Greeted {
+                process,
+                shards: self.shared.shards,
+            }]),
             "RESUMED" => self.shared.note([What::Resumed { process }]),
             "MESSAGE_CREATE" | "MESSAGE_UPDATE" | "MESSAGE_DELETE" | "MESSAGE_DELETE_BULK" => {
                 let id = |value: &Value| value.as_str()?.parse().ok().map(Id);
