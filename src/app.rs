@@ -467,7 +467,7 @@ async fn run_connected(running: &Running<'_>, shutdown: CancellationToken) -> Re
         monitor.stopping(services);
     }
     closing.cancel();
-    if ended.is_ok() {
+    if matches!(ended, Ok(()) | Err(Error::Drained)) {
         let _ = tokio::time::timeout(CLOSE, &mut sources.connection).await;
     }
     // Whoever has our store has our questions: nothing more is answered here.

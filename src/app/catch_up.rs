@@ -146,11 +146,10 @@ impl CatchUp {
         if ![0, shards].contains(&self.count) {
             // A server may be any shard's now.
             self.met.extend(0..shards);
-            self.carried = self.round.as_mut().and_then(|round| {
-                let since = round.since();
+            if let Some(round) = &mut self.round {
+                self.carried = round.since().into_iter().chain(self.carried).min();
                 round.shards.clear();
-                since
-            });
+            }
         }
         self.count = shards;
         let is_first = self.met.insert(shard);

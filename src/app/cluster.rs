@@ -112,6 +112,16 @@ pub(super) async fn run_by_turns(
             Err(error) if config.cluster && error.ends_tenure() => {
                 tracing::warn!(error = %with_sources(&error), "this process is not the bot any more");
                 patience = patience_after(&error);
+                let is_ours = !matches!(
+                    error,
+                    Error::LeaseOver
+                        | Error::Drained
+                        | Error::Store(clew_store::Error::Held { .. })
+                );
+                if is_ours && let Some(cluster) = &outside.cluster {
+                    // It fails if the database is not reached: then nobody is the bot.
+                    let _ = cluster.is_unable().await;
+                }
                 sleep(AGAIN).await;
             }
             ended => break ended,

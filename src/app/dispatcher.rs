@@ -61,7 +61,9 @@ pub(super) struct Dispatcher {
     rules: Rules,
     /// Which events are finished.
     progress: Arc<Mutex<ShardProgress>>,
-    /// The shards that are connected.
+    /// How many shards there are; 0 before the first READY.
+    shards: u32,
+    /// Those that are connected.
     connected: BTreeSet<u32>,
     /// Since when those are down that were connected, and since when the others are.
     down: BTreeMap<u32, Instant>,
@@ -113,6 +115,7 @@ impl Dispatcher {
             services,
             rules: wiring::rules(config),
             progress,
+            shards: 0,
             connected: BTreeSet::new(),
             down: BTreeMap::new(),
             began: Instant::now(),
@@ -169,6 +172,11 @@ impl Dispatcher {
         let shard = mark.shard();
         match event {
             Event::Message(_) | Event::Interaction(_) => {}
+            Event::Ready(_)
+            | Event::Resumed
+            | Event::Disconnected(_)
+            | Event::GuildUnavailable(_)
+                if self.progress().is_replaced(mark) => {}
             Event::Ready(ready) => self.ready(&ready, mark),
             Event::Resumed => {
                 self.connected(shard, true);
@@ -283,9 +291,11 @@ impl Dispatcher {
 
     fn ready(&mut self, ready: &Ready, mark: Mark) {
         let shard = mark.shard();
-        // There may have been more.
-        self.connected.retain(|one| *one < ready.shards);
-        self.down.retain(|one, _| *one < ready.shards);
+        if ![0, ready.shards].contains(&self.shards) {
+            self.connected.clear();
+            self.down = (0..ready.shards).map(|one| (one, Instant::now())).collect();
+        }
+        self.shards = ready.shards;
         let unheard = self.connected(shard, false);
         self.replayed.remove(&shard);
         self.catch_up(ready, mark, unheard);

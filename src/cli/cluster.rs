@@ -21,7 +21,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 /// How long it may take for another process to be the bot, beside the turns that run.
 const HAND_OVER: Duration = Duration::from_secs(30);
 /// How long new shards may take, and each one more: they begin five seconds apart.
-const RESHARD: Duration = Duration::from_mins(1);
+const RESHARD: Duration = Duration::from_mins(3);
 const RESHARD_EACH: Duration = Duration::from_secs(6);
 
 #[derive(Debug, Subcommand)]
@@ -40,6 +40,7 @@ pub(super) enum ClusterCommand {
     /// Change the number of shards while the bot runs
     Reshard {
         /// How many; 0 for as many as Discord recommends, from the next start on
+        #[arg(value_parser = clap::value_parser!(u32).range(..=10_000))]
         shards: u32,
     },
 }
@@ -63,9 +64,13 @@ pub(super) async fn run(command: &ClusterCommand, config: &Config) -> Ended {
         }
         ClusterCommand::Drain { name } => {
             let node = named(&status, name)?;
-            let is_drained = drain(&*cluster, node, config.turns.shutdown_timeout).await?;
-            printed(show(&mut out, &is_drained))?;
-            is_drained.holder.is_some_and(|holder| holder != node.name)
+            let now = drain(&*cluster, node, config.turns.shutdown_timeout).await?;
+            printed(show(&mut out, &now))?;
+            now.holder.is_some_and(|holder| holder != node.name)
+        }
+        ClusterCommand::Reshard { .. } if status.epoch == 0 => {
+            let text = "no process was ever the bot with this store: start one first (CLUSTER=on)";
+            return Err(cannot(anyhow::anyhow!(text)));
         }
         ClusterCommand::Reshard { shards } => {
             cluster.reshard(*shards).await.map_err(of_store)?;
@@ -157,9 +162,9 @@ fn show(out: &mut impl Write, status: &ClusterStatus) -> io::Result<()> {
     for node in &status.nodes {
         let does = match status.holder.as_ref() == Some(&node.name) {
             true => format!("is the bot, {} of {} shards", node.connected, node.shards),
-            false if node.drains => "is drained".to_owned(),
             false => "stands by".to_owned(),
         };
+        let does = does + if node.drains { ", is drained" } else { "" };
         let name = sanitise::line(&node.name);
         let (version, seconds, silent) = (&node.version, node.seconds, node.silent_seconds);
         let version = sanitise::line(version);
@@ -168,8 +173,12 @@ fn show(out: &mut impl Write, status: &ClusterStatus) -> io::Result<()> {
             "  {name}  {does}  version {version}, for {seconds} s, heard of {silent} s ago"
         )?;
     }
-    if status.shards > 0 {
-        writeln!(out, "  {} shards are wanted", status.shards)?;
+    let wanted = u32::try_from(status.shards).unwrap_or_default();
+    if wanted > 0 && !has_shards(status, wanted) {
+        writeln!(
+            out,
+            "  {wanted} shards are wanted: see the bot's log if it stays so"
+        )?;
     }
     Ok(())
 }

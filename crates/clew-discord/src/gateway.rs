@@ -47,7 +47,10 @@ pub async fn run(gateway: Gateway, rest: &Rest) -> Result<(), FatalReason> {
             biased;
             ended = running.ended() => return ended,
             (next, gate) = beside::next_set(&context, &dial, rest, count) => {
-                running.close().await;
+                if gate.has_failed() {
+                    continue;
+                }
+                running.close().await?;
                 // What they did not hear, or not finish, is looked for, as after a lost session.
                 for shard in 0..count {
                     context.progress().disconnected(shard, gate.since);
@@ -64,6 +67,7 @@ struct ShardSet {
     count: u32,
     tasks: JoinSet<Result<(), FatalReason>>,
     closing: CancellationToken,
+    outcome: Result<(), FatalReason>,
 }
 
 impl ShardSet {
@@ -84,12 +88,12 @@ impl ShardSet {
             count,
             tasks,
             closing,
+            outcome: Ok(()),
         }
     }
 
     /// Waits until all have ended. If one ends by itself, the others are closed.
     async fn ended(&mut self) -> Result<(), FatalReason> {
-        let mut outcome = Ok(());
         while let Some(ended) = self.tasks.join_next().await {
             let ended = ended.unwrap_or_else(|error| {
                 tracing::error!(%error, "a shard's task ended by itself");
@@ -97,18 +101,16 @@ impl ShardSet {
             });
             if ended.is_err() {
                 self.closing.cancel();
-                outcome = ended;
+                self.outcome = ended;
             }
         }
-        outcome
+        std::mem::replace(&mut self.outcome, Ok(()))
     }
 
     /// Closes all.
-    async fn close(&mut self) {
+    async fn close(&mut self) -> Result<(), FatalReason> {
         self.closing.cancel();
-        if let Err(reason) = self.ended().await {
-            tracing::debug!(%reason, "a shard ended before it was closed");
-        }
+        self.ended().await
     }
 }
 

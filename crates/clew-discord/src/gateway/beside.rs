@@ -1,12 +1,13 @@
 //! Another number of shards: the new ones connect beside those that run, keep what they receive, and go
-//! on from there once all are ready and the others are closed. What both received is known by its id, as
-//! after a RESUME; in case neither did, it is looked for as after a lost session.
+//! on from there once all are ready and the others are closed. What both received is told again in order, as
+//! by a RESUME: questions and calls are known by their ids. In case neither did, it is looked for as after a
+//! lost session.
 
 use std::collections::VecDeque;
 use std::future::pending;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -17,6 +18,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::link::{Before, Dial, Link, NextFrame};
 use super::plan::{ANSWER_TIMEOUT, await_starts};
 use super::read::{self, Frame};
+use super::shard::is_refusal;
 use super::{Gateway, ShardSet};
 use crate::rest::Rest;
 use clew_context::model::UnixMillis;
@@ -31,8 +33,10 @@ const PATIENCE_EACH: Duration = Duration::from_secs(6);
 /// How much earlier those that run may have heard for the last time, without knowing it yet: Discord's
 /// heartbeats are less than a minute apart.
 const UNNOTICED: Duration = Duration::from_mins(1);
-/// How long after a failure it is tried again.
+/// How long after a failure it is tried again; doubled...
 const AGAIN: Duration = Duration::from_mins(1);
+/// ...up to this: each try costs a session start a shard.
+const LONGEST: Duration = Duration::from_hours(1);
 
 /// Waits until another number of shards is wanted, and these are ready. They go on once the gate is
 /// opened.
@@ -49,41 +53,74 @@ pub(super) async fn next_set(
             // Nobody is there who could want it.
             return pending().await;
         };
-        tracing::info!(
-            running,
-            count,
-            "another number of shards connects beside those that run"
-        );
-        match set(context, dial, rest, count).await {
-            Ok(next) if *wanted.borrow() == count => return next,
-            Ok(_) => {}
-            Err(why) => {
-                tracing::warn!(
-                    running,
-                    count,
-                    why,
-                    "the number of shards stays: trying again"
-                );
-                sleep(AGAIN).await;
-            }
+        tokio::select! {
+            next = made(context, dial, rest, (running, count)) => return next,
+            _ = wanted.wait_for(|wanted| *wanted != count) => {}
         }
     }
 }
 
-/// New shards, once all are ready.
-async fn set(
+/// So many shards, once all are ready.
+async fn made(
     context: &Arc<Gateway>,
     dial: &Arc<dyn Dial>,
     rest: &Rest,
-    count: u32,
-) -> Result<(ShardSet, Arc<Gate>), String> {
+    (running, count): (u32, u32),
+) -> (ShardSet, Arc<Gate>) {
+    let mut pause = AGAIN;
+    loop {
+        tracing::info!(running, count, "other shards connect beside those that run");
+        match ready(context, dial, rest, (running, count)).await {
+            Ok(next) => return next,
+            Err(Why::Never(why)) => {
+                tracing::warn!(
+                    running,
+                    count,
+                    why,
+                    "the number of shards stays: want another"
+                );
+                return pending().await;
+            }
+            Err(Why::Now(why)) => {
+                let seconds = pause.as_secs();
+                let said = "the number of shards stays: trying again";
+                tracing::warn!(running, count, why, seconds, "{said}");
+            }
+        }
+        sleep(pause).await;
+        pause = (2 * pause).min(LONGEST);
+    }
+}
+
+/// Why there are no new shards.
+enum Why {
+    Now(String),
+    /// Nor will there be.
+    Never(String),
+}
+
+async fn ready(
+    context: &Arc<Gateway>,
+    dial: &Arc<dyn Dial>,
+    rest: &Rest,
+    (running, count): (u32, u32),
+) -> Result<(ShardSet, Arc<Gate>), Why> {
     let info = rest.gateway(Instant::now() + ANSWER_TIMEOUT).await;
-    let mut limit = info.map_err(|error| error.to_string())?.session_start_limit;
-    await_starts(&mut limit, count).await;
+    let info = info.map_err(|error| Why::Now(error.to_string()))?;
+    let mut limit = info.session_start_limit;
+    // Those that run may need a session each meanwhile.
+    let starts = count.saturating_add(running);
+    if starts > limit.total {
+        let total = limit.total;
+        let why = format!("Discord allows {total} session starts a day");
+        return Err(Why::Never(why));
+    }
+    await_starts(&mut limit, starts).await;
     let (told, mut news) = mpsc::unbounded_channel();
     let gate = Arc::new(Gate {
         since: (context.clock)().before(UNNOTICED),
         opened: CancellationToken::new(),
+        has_failed: AtomicBool::new(false),
         bytes: AtomicUsize::new(0),
         told,
     });
@@ -91,7 +128,8 @@ async fn set(
         dial: Arc::clone(dial),
         gate: Arc::clone(&gate),
     };
-    let set = ShardSet::begin(context, &(Arc::new(held) as Arc<dyn Dial>), count, false);
+    let held: Arc<dyn Dial> = Arc::new(held);
+    let mut set = ShardSet::begin(context, &held, count, false);
     let ready = async {
         for _ in 0..count {
             news.recv().await.unwrap_or(Ok(()))?;
@@ -102,9 +140,15 @@ async fn set(
             _ => Ok(()),
         }
     };
-    let ready = timeout(PATIENCE + PATIENCE_EACH * count, ready).await;
-    ready.unwrap_or_else(|_| Err("they took too long".to_owned()))?;
-    Ok((set, gate))
+    let ready = timeout(PATIENCE + PATIENCE_EACH * count, ready);
+    let ready = tokio::select! {
+        ready = ready => ready.unwrap_or_else(|_| Err(Why::Now("they took too long".to_owned()))),
+        ended = set.ended() => Err(match ended {
+            Err(reason) => Why::Never(reason.to_string()),
+            Ok(()) => Why::Now("they ended".to_owned()),
+        }),
+    };
+    ready.map(|()| (set, gate))
 }
 
 /// Holds back what new shards receive.
@@ -112,10 +156,11 @@ pub(super) struct Gate {
     /// Since when what was sent may have reached neither.
     pub(super) since: UnixMillis,
     opened: CancellationToken,
+    has_failed: AtomicBool,
     /// That wait, of all shards.
     bytes: AtomicUsize,
     /// That a shard is ready, or why none of them can go on.
-    told: mpsc::UnboundedSender<Result<(), String>>,
+    told: mpsc::UnboundedSender<Result<(), Why>>,
 }
 
 impl Gate {
@@ -124,7 +169,12 @@ impl Gate {
         self.opened.cancel();
     }
 
-    fn tell(&self, news: Result<(), String>) {
+    /// Whether one of them broke off, which may be after all were ready.
+    pub(super) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
+    }
+
+    fn tell(&self, news: Result<(), Why>) {
         // Nobody listens once it is decided.
         let _ = self.told.send(news);
     }
@@ -167,7 +217,7 @@ struct HeldLink {
     gate: Arc<Gate>,
     opening: Pin<Box<WaitForCancellationFutureOwned>>,
     /// What it received.
-    frames: VecDeque<String>,
+    frames: VecDeque<NextFrame>,
     stage: Stage,
 }
 
@@ -180,27 +230,27 @@ impl HeldLink {
                 return Some(NextFrame::Text(text));
             }
             (Some(Frame::Hello | Frame::Reconnect | Frame::InvalidSession), _) => {
-                self.fail("a new session did not last".to_owned());
+                self.fail(Why::Now("a new session did not last".to_owned()));
             }
-            (Some(Frame::Other), _) => {}
+            (Some(Frame::Other), _) => return None,
             (Some(Frame::Dispatch(_)) | None, _) => {
                 let bytes = self.gate.bytes.fetch_add(text.len(), Ordering::Relaxed);
                 if bytes + text.len() > MOST_BYTES {
-                    self.fail(format!("they received more than {} MiB", MOST_BYTES >> 20));
-                    return None;
-                }
-                self.frames.push_back(text);
-                if self.stage == Stage::Greeted && self.inner.is_identified() {
+                    let most = MOST_BYTES >> 20;
+                    self.fail(Why::Never(format!("they received more than {most} MiB")));
+                } else if self.stage == Stage::Greeted && self.inner.is_identified() {
                     self.stage = Stage::Ready;
                     self.gate.tell(Ok(()));
                 }
             }
         }
+        self.frames.push_back(NextFrame::Text(text));
         None
     }
 
-    fn fail(&mut self, why: String) {
+    fn fail(&mut self, why: Why) {
         self.stage = Stage::Failed;
+        self.gate.has_failed.store(true, Ordering::Relaxed);
         self.gate.tell(Err(why));
     }
 }
@@ -222,16 +272,26 @@ impl Link for HeldLink {
                     Poll::Ready(other) if self.stage == Stage::Connects => {
                         return Poll::Ready(other);
                     }
-                    Poll::Ready(other) => self.fail(format!("a new session ended: {other:?}")),
+                    Poll::Ready(other) => {
+                        let why = format!("a new session ended: {other:?}");
+                        self.fail(match other {
+                            NextFrame::ClosedForGood => Why::Never(why),
+                            NextFrame::Ended(Some(code)) if is_refusal(code) => Why::Never(why),
+                            _ => Why::Now(why),
+                        });
+                        self.frames.push_back(other);
+                    }
                     Poll::Pending if self.is_connected() || self.stage == Stage::Connects => {
                         return Poll::Pending;
                     }
-                    Poll::Pending => self.fail("a new session broke off".to_owned()),
+                    Poll::Pending => {
+                        self.fail(Why::Now("a new session broke off".to_owned()));
+                    }
                 }
             }
         }
         match self.frames.pop_front() {
-            Some(text) => Poll::Ready(NextFrame::Text(text)),
+            Some(frame) => Poll::Ready(frame),
             None => self.inner.poll(context),
         }
     }

@@ -38,14 +38,11 @@ pub(super) async fn plan(gateway: &Gateway, rest: &Rest) -> Result<Option<Plan>,
 async fn ask(gateway: &Gateway, rest: &Rest) -> Result<Plan, FatalReason> {
     let mut info = gateway_info(gateway, rest).await?;
     let settings = &gateway.settings;
-    let wanted = *gateway.shards.borrow();
-    // Discord has not refused this number before.
-    if settings
-        .resume
-        .iter()
-        .any(|session| session.shards == wanted)
+    // Their number is changed beside them, if it is to be another one.
+    if let Some(session) = settings.resume.first()
+        && *gateway.shards.borrow() > 0
     {
-        info.shards = wanted;
+        info.shards = session.shards;
     }
     let resumed = (0..info.shards)
         .filter(|shard| settings.session(*shard, info.shards).is_some())

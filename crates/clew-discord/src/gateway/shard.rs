@@ -433,6 +433,11 @@ impl ShardTask {
     }
 }
 
+/// Whether Discord closes so whom it will not have (Discord's reference, "Gateway Close Event Codes").
+pub(super) const fn is_refusal(code: u16) -> bool {
+    matches!(code, 4004 | 4010..=4014)
+}
+
 /// Closes so that the session can be resumed, and briefly waits for Discord to
 /// confirm.
 async fn close(link: &mut dyn Link) {

@@ -65,6 +65,9 @@ impl GuildState {
             .awaited
             .retain(|guild| shard_of(*guild, shards) != Some(shard));
         hearing.awaited.extend(listed);
+        if hearing.shards != shards {
+            hearing.connected.clear();
+        }
         hearing.shards = shards;
         hearing.connected.insert(shard);
     }

@@ -9,6 +9,8 @@ use clew_context::model::{GuildId, UnixMillis};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     shard: u32,
+    /// How many shards there are; 0 before their session.
+    shards: u32,
     sequence: u64,
     /// Which session of this process: sequences restart with each.
     session: u32,
@@ -29,15 +31,24 @@ impl Mark {
 #[derive(Debug, Default)]
 pub struct ShardProgress {
     shards: BTreeMap<u32, Shard>,
-    /// What shards of another number left: since when something is not heard or not finished, and servers
-    /// whose events do not come.
-    left: (Option<UnixMillis>, BTreeMap<GuildId, i64>),
+    /// Counts this process's sessions.
+    sessions: u32,
+    left: Unheard,
+}
+
+/// What shards of another number left to those in their place.
+#[derive(Debug, Default)]
+struct Unheard {
+    /// Since when something is not heard, or not finished.
+    since: Option<UnixMillis>,
+    /// Servers whose events do not come, as [`ShardSession::outages`].
+    outages: BTreeMap<GuildId, i64>,
 }
 
 #[derive(Debug, Default)]
 struct Shard {
     session: Option<ShardSession>,
-    /// Counts this process's sessions.
+    /// Which session of this process.
     number: u32,
     seen: u64,
     /// By sequence number.
@@ -104,9 +115,15 @@ impl ShardProgress {
         open.times += 1;
         Mark {
             shard,
+            shards: state.session.as_ref().map_or(0, |session| session.shards),
             sequence,
             session: state.number,
         }
+    }
+
+    /// Whether an event is of a shard that others of another number are in place of.
+    pub fn is_replaced(&self, mark: Mark) -> bool {
+        mark.shards > 0 && mark.shards != self.shard_count()
     }
 
     /// Records that work on an event is done. Marks of earlier sessions are
@@ -146,15 +163,15 @@ impl ShardProgress {
 
     fn begin(&mut self, session: ShardSession) -> &mut Shard {
         // Those of another number of shards are over. Any of the new ones may make up for what they left.
-        let of = |shard: &Shard| shard.session.as_ref().map(|of| of.shards);
-        let is_over = |shard: &Shard| of(shard).is_some_and(|of| of != session.shards);
-        if self.shards.values().any(is_over) {
-            let since = self.shards.values().flat_map(Shard::unfinished).min();
-            let outages = self.shards.values().flat_map(|shard| shard.outages.clone());
-            self.left = (since, outages.collect());
-            self.shards.retain(|_, shard| !is_over(shard));
+        if ![0, session.shards].contains(&self.shard_count()) {
+            let mut left = Unheard::default();
+            for shard in std::mem::take(&mut self.shards).into_values() {
+                left.since = shard.unfinished().chain(left.since).min();
+                left.outages.extend(shard.outages);
+            }
+            self.left = left;
         }
-        let (since, outages) = &self.left;
+        let Unheard { since, outages } = &self.left;
         // Discord's reference, "Sharding".
         let shard_of = |guild: &GuildId| (guild.get() >> 22) % u64::from(session.shards.max(1));
         let state = self.shards.entry(session.shard).or_insert_with(|| {
@@ -167,7 +184,8 @@ impl ShardProgress {
                 ..Shard::default()
             }
         });
-        state.number += 1;
+        self.sessions += 1;
+        state.number = self.sessions;
         state.seen = session.sequence;
         state.open.clear();
         state.session = Some(session);

@@ -35,6 +35,9 @@ const END_PATIENCE_MS: i64 = 4_000;
 /// A process that was not heard of so long is forgotten.
 const FORGOTTEN: Duration = Duration::from_mins(10);
 
+/// For how long a process that could not be the bot is in no other's place.
+const UNABLE: Duration = Duration::from_mins(10);
+
 /// Who has the lease, none if it is free; whether this process's row is of late, and whether it leaves
 /// the lease to another.
 const LOOK: &str = "SELECT (SELECT node FROM leases WHERE name = 'bot' AND until >= clock_timestamp()), \
@@ -205,6 +208,17 @@ impl Cluster for PostgresCluster {
             Ok(client.execute(sql, &[&node]).await? > 0)
         });
         drained.await
+    }
+
+    async fn is_unable(&self) -> Result<(), Error> {
+        let noted = self.beside(async |client| {
+            let sql = "UPDATE nodes SET unable_until = clock_timestamp() + make_interval(secs => $2) \
+                       WHERE name = $1";
+            let secs = UNABLE.as_secs_f64();
+            client.execute(sql, &[&self.node, &secs]).await?;
+            Ok(())
+        });
+        noted.await
     }
 
     async fn reshard(&self, shards: u32) -> Result<(), Error> {

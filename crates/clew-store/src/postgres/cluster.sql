@@ -13,16 +13,23 @@ CREATE TABLE IF NOT EXISTS clew.nodes (
     since TIMESTAMPTZ NOT NULL,
     seen TIMESTAMPTZ NOT NULL
 );
--- What operators ask for: another number of shards than Discord recommends (0), and processes that are
--- the bot only if no other can be.
-ALTER TABLE clew.leases ADD COLUMN IF NOT EXISTS shards INTEGER NOT NULL DEFAULT 0;
-ALTER TABLE clew.nodes ADD COLUMN IF NOT EXISTS drains BOOLEAN NOT NULL DEFAULT FALSE,
-    ADD COLUMN IF NOT EXISTS shards INTEGER NOT NULL DEFAULT 0,
-    ADD COLUMN IF NOT EXISTS connected INTEGER NOT NULL DEFAULT 0;
-CREATE OR REPLACE VIEW clew.relieved AS
-    SELECT name FROM clew.nodes WHERE drains AND EXISTS (
-        SELECT FROM clew.nodes other
-        WHERE NOT other.drains AND other.seen > clock_timestamp() - interval '10 s');
+-- What operators ask for: a number of shards, 0 for as many as Discord recommends; and that a process is the
+-- bot only if no other can be. Whoever could not be it lately is in the place of none.
+-- A lock on the lease for nothing might cost it.
+DO $$ BEGIN
+    IF to_regclass('clew.relieved') IS NULL THEN
+        ALTER TABLE clew.leases ADD COLUMN shards INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE clew.nodes ADD COLUMN drains BOOLEAN NOT NULL DEFAULT FALSE,
+            ADD COLUMN unable_until TIMESTAMPTZ NOT NULL DEFAULT '-infinity',
+            ADD COLUMN shards INTEGER NOT NULL DEFAULT 0,
+            ADD COLUMN connected INTEGER NOT NULL DEFAULT 0;
+        CREATE VIEW clew.relieved AS
+            SELECT name FROM clew.nodes WHERE drains AND EXISTS (
+                SELECT FROM clew.nodes other WHERE NOT other.drains
+                    AND other.seen > clock_timestamp() - interval '5 s'
+                    AND other.unable_until < clock_timestamp());
+    END IF;
+END $$;
 -- In place of the files of STATE_DIR.
 CREATE TABLE IF NOT EXISTS clew.state_files (
     name TEXT PRIMARY KEY,

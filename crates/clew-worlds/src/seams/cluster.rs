@@ -23,6 +23,11 @@ use crate::history::{GAVE_BACK, What};
 use crate::process::Lack;
 use crate::world::lock;
 
+/// How lately a process was seen that can be the bot, and for how long one that could not be it cannot, in
+/// milliseconds, as by PostgreSQL.
+const SEEN: i64 = 5_000;
+const UNABLE: i64 = 600_000;
+
 /// How long a statement may take, in milliseconds.
 const LATENCY: u64 = 8;
 
@@ -45,6 +50,8 @@ struct Rows {
     seen: BTreeMap<u32, i64>,
     /// The processes that are the bot only if no other can be.
     drained: BTreeSet<u32>,
+    /// Until when those that could not be the bot are in no other's place.
+    unable_until: BTreeMap<u32, i64>,
     /// How many shards an operator wants; 0 for none that does.
     shards: u32,
     files: BTreeMap<String, Vec<u8>>,
@@ -61,8 +68,13 @@ impl Rows {
     /// Whether it is for another process to be the bot.
     fn is_relieved(&self, process: u32, now: i64) -> bool {
         let mut others = self.seen.iter();
-        let can =
-            |(other, seen): (&u32, &i64)| !self.drained.contains(other) && now - seen < term_ms();
+        let can = |(other, seen): (&u32, &i64)| {
+            let is_able = self
+                .unable_until
+                .get(other)
+                .is_none_or(|until| *until < now);
+            is_able && !self.drained.contains(other) && now - seen < SEEN
+        };
         self.drained.contains(&process) && others.any(can)
     }
 
@@ -218,6 +230,14 @@ impl Cluster for LocalCluster {
             .net
             .at_rows(|rows| rows.drain(number.unwrap_or_default()));
         drained.await
+    }
+
+    async fn is_unable(&self) -> Result<(), Error> {
+        let until = self.net.world.clock.elapsed_ms() + UNABLE;
+        let noted = self
+            .net
+            .at_rows(|rows| rows.unable_until.insert(self.process, until));
+        noted.await.map(|_| ())
     }
 
     async fn reshard(&self, shards: u32) -> Result<(), Error> {
