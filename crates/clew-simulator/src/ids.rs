@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 /// A snowflake: milliseconds since 2015-01-01 UTC in the upper 42 bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(pub u64);
 
 /// 2015-01-01T00:00:00Z in Unix milliseconds, the epoch of Discord's snowflakes.

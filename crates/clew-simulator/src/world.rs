@@ -137,7 +137,7 @@ pub struct Role {
 }
 
 /// A member of a guild.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Member {
     /// The user.
     pub user: Id,
@@ -152,9 +152,10 @@ pub struct Member {
 }
 
 /// Channel types, with the API's numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are the API's own")]
 pub enum ChannelKind {
+    #[default]
     Text = 0,
     Direct = 1,
     Voice = 2,
@@ -183,7 +184,7 @@ impl ChannelKind {
 }
 
 /// A channel, a thread or a direct message.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Channel {
     /// Id.
     pub id: Id,
@@ -214,7 +215,7 @@ pub struct Channel {
 }
 
 /// Fields that only threads have.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Thread {
     /// Who opened it.
     pub owner: Id,
@@ -278,7 +279,7 @@ pub enum OverwriteOf {
 }
 
 /// A stored message.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Message {
     /// Id.
     pub id: Id,
@@ -354,7 +355,7 @@ pub(super) struct Command {
 }
 
 /// An interaction sent to the bot.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Interaction {
     /// Id.
     pub id: Id,

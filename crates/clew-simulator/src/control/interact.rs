@@ -158,11 +158,8 @@ impl State {
             user,
             channel,
             message,
-            callback: None,
-            original: None,
-            edited: false,
             at: self.elapsed(),
-            followups: Vec::new(),
+            ..Interaction::default()
         };
         let object = self.interaction_object(&interaction, used);
         let guild = self.world.guild_of(channel);

@@ -1,7 +1,7 @@
 //! What the world holds, as objects of the API, and what the bot would be answered: for
 //! whoever shows the simulator to people. Nothing here is logged or counted.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::broadcast;
 
 use crate::Simulator;
@@ -11,16 +11,6 @@ use crate::render::{self, Audience};
 use crate::rest;
 
 impl Simulator {
-    /// A message object as it appears in a page; null if it does not exist.
-    pub fn message_object(&self, channel: Id, message: Id) -> Value {
-        self.shared.read(|state| {
-            let found = state.world.message(channel, message);
-            found.map_or(json!(null), |found| {
-                render::message(&state.world, found, Audience::Rest)
-            })
-        })
-    }
-
     /// The newest `limit` messages of a channel before an id, or of all, oldest first.
     pub fn message_objects(&self, channel: Id, before: Option<Id>, limit: usize) -> Vec<Value> {
         self.shared.read(|state| {
@@ -36,24 +26,6 @@ impl Simulator {
             page
         })
     }
-
-    /// A channel or thread object; null if it does not exist.
-    pub fn channel_object(&self, channel: Id) -> Value {
-        self.shared.read(|state| {
-            let found = state.world.channels.get(&channel);
-            found.map_or(json!(null), |found| {
-                render::thread_seen(&state.world, found)
-            })
-        })
-    }
-
-    /// A guild object; null if it does not exist.
-    pub fn guild_object(&self, guild: Id) -> Value {
-        self.shared.read(|state| {
-            let found = state.world.guilds.get(&guild);
-            found.map_or(json!(null), |found| render::guild(&state.world, found))
-        })
-    }
 }
 
 acts! {
@@ -66,6 +38,19 @@ acts! {
     /// Keeps the newest calls and gateway records in the log, at least this many and at
     /// most twice as many. Without it all are kept.
     with keep_log(newest: usize) = |state| state.keep = newest;
+    /// A message object as it appears in a page; null if it does not exist.
+    read message_object(channel: Id, message: Id) -> Value = |state| state
+        .world
+        .message(channel, message)
+        .map_or(Value::Null, |found| render::message(&state.world, found, Audience::Rest));
+    /// A channel or thread object; null if it does not exist.
+    read channel_object(channel: Id) -> Value = |state| state.channel_object(channel);
+    /// A guild object; null if it does not exist.
+    read guild_object(guild: Id) -> Value = |state| state
+        .world
+        .guilds
+        .get(&guild)
+        .map_or(Value::Null, |found| render::guild(&state.world, found));
     /// A user object; an unknown id is a deleted user's.
     read user_object(user: Id) -> Value = |state| render::user(&state.world, user);
 }

@@ -171,6 +171,20 @@ refusals! {
     wrong_channel_type = 400, 50024, "Cannot execute action on this channel type";
     archived = 400, 50083, "Thread is archived";
     locked = 400, 160_005, "Thread is locked";
+    unknown_emoji = 400, 10014, "Unknown Emoji";
+    unknown_interaction = 404, 10062, "Unknown interaction";
+    acknowledged = 400, 40060, "Interaction has already been acknowledged.";
+    unauthorized_for_application = 403, 20012,
+        "You are not authorized to perform this action on this application";
+    direct_channel = 403, 50003, "Cannot execute action on a DM channel";
+    foreign_message = 403, 50005, "Cannot edit a message authored by another user";
+    empty_message = 400, 50006, "Cannot send an empty message";
+    closed_to_direct_messages = 403, 50007, "Cannot send messages to this user";
+    no_text_channel = 400, 50008, "Cannot send messages in a non-text channel";
+    wrong_bulk = 400, 50016, "You can only bulk delete between 2 and 100 messages.";
+    old_bulk = 400, 50034, "You can only bulk delete messages that are under 14 days old.";
+    unreadable_reply = 400, 160_002, "Cannot reply without permission to read message history";
+    has_thread = 400, 160_004, "A thread has already been created for this message";
 }
 
 /// The HTTP response at a time in Unix milliseconds, with rate-limit headers; its body is corrupted if a fault demands it.

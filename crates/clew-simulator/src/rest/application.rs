@@ -74,11 +74,7 @@ impl State {
         rest: &[&str],
     ) -> Answer {
         if body::id(application)? != self.world.bot {
-            return Err(Refusal::new(
-                403,
-                20012,
-                "You are not authorized to perform this action on this application",
-            ));
+            return Err(Refusal::unauthorized_for_application());
         }
         let guild = guild.map(body::id).transpose()?;
         match (call.method.as_str(), rest) {

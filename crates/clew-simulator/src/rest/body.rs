@@ -1,8 +1,11 @@
 //! Parses a call: path, query, and JSON or multipart body.
 
+use std::ops::RangeInclusive;
+
 use axum::body::Body;
 use axum::extract::{FromRequest, Multipart, Request};
 use axum::http::request::Parts;
+use percent_encoding::percent_decode_str;
 use serde_json::Value;
 
 use super::answer::Refusal;
@@ -44,14 +47,20 @@ impl Call {
         text.parse().map(Some).map_err(|_| invalid())
     }
 
-    /// The page size, from 1 to 100.
-    pub(super) fn limit(&self, default: u64) -> Result<usize, Refusal> {
-        let limit = self.number("limit")?.unwrap_or(default);
-        if !(1..=100).contains(&limit) {
-            let message = "int value should be between 1 and 100.";
-            return Err(Refusal::invalid("limit", "NUMBER_TYPE_MAX", message));
+    /// A numeric query parameter in a range.
+    pub(super) fn within(
+        &self,
+        key: &str,
+        default: u64,
+        accepted: RangeInclusive<u64>,
+    ) -> Result<usize, Refusal> {
+        let number = self.number(key)?.unwrap_or(default);
+        if !accepted.contains(&number) {
+            let (least, most) = accepted.into_inner();
+            let message = format!("int value should be between {least} and {most}.");
+            return Err(Refusal::invalid(key, "NUMBER_TYPE_MAX", &message));
         }
-        Ok(usize::try_from(limit).unwrap_or(100))
+        Ok(usize::try_from(number).unwrap_or(usize::MAX))
     }
 }
 
@@ -66,20 +75,7 @@ pub(super) fn id(segment: &str) -> Result<Id, Refusal> {
 
 /// Percent-decoding for paths and queries.
 pub(super) fn decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = after.get(..2).filter(|_| first == b'%');
-        let hex = hex.and_then(|hex| std::str::from_utf8(hex).ok());
-        if let Some(byte) = hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
-            bytes.push(byte);
-            rest = &after[2..];
-        } else {
-            bytes.push(first);
-            rest = after;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// Reads the whole request.

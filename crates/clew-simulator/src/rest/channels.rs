@@ -94,14 +94,12 @@ impl State {
     pub(super) fn check_sendable(&self, channel: Id) -> Result<(), Refusal> {
         let found = self.known_channel(channel)?;
         if found.kind.is_forum() || found.kind == ChannelKind::Category {
-            let message = "Cannot send messages in a non-text channel";
-            return Err(Refusal::new(400, 50008, message));
+            return Err(Refusal::no_text_channel());
         }
         if found.guild.is_none() {
             let closed = &self.world.settings.closed_to_dms;
             if found.recipients.iter().any(|user| closed.contains(user)) {
-                let message = "Cannot send messages to this user";
-                return Err(Refusal::new(403, 50007, message));
+                return Err(Refusal::closed_to_direct_messages());
             }
             return Ok(());
         }
@@ -123,7 +121,7 @@ impl State {
     }
 
     /// A channel object; a thread's includes the bot's membership.
-    pub(super) fn channel_object(&self, channel: Id) -> Value {
+    pub(crate) fn channel_object(&self, channel: Id) -> Value {
         let found = self.world.channels.get(&channel);
         found.map_or(Value::Null, |found| render::thread_seen(&self.world, found))
     }
@@ -239,12 +237,7 @@ impl State {
 
     /// The pins with their times, the last first, in the format of `/messages/pins`.
     pub(super) fn pin_page(&self, call: &Call, channel: Id) -> Answer {
-        let limit = call.number("limit")?.unwrap_or(50);
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        if !(1..=MOST_PINS).contains(&limit) {
-            let message = "int value should be between 1 and 50.";
-            return Err(Refusal::invalid("limit", "NUMBER_TYPE_MAX", message));
-        }
+        let limit = call.within("limit", 50, 1..=MOST_PINS as u64)?;
         let before = call.query("before").and_then(|text| parse_iso(&text));
         let mut pins = self.readable_pins(channel);
         pins.retain(|(at, _)| before.is_none_or(|before| *at < before));

@@ -18,14 +18,13 @@ impl State {
         let id = body::id(id)?;
         let found = self.world.interactions.get(&id);
         let Some(found) = found.filter(|found| found.token == token) else {
-            return Err(unknown());
+            return Err(Refusal::unknown_interaction());
         };
         if self.elapsed().saturating_sub(found.at) > self.world.settings.callback_window {
-            return Err(unknown());
+            return Err(Refusal::unknown_interaction());
         }
         if found.callback.is_some() {
-            let message = "Interaction has already been acknowledged.";
-            return Err(Refusal::new(400, 40060, message));
+            return Err(Refusal::acknowledged());
         }
         let (interaction, whole) = (found.clone(), call.body.clone());
         let with_response = call.query("with_response").as_deref() == Some("true");
@@ -219,11 +218,6 @@ impl State {
         }
         object
     }
-}
-
-/// The error for a wrong id or token, or a response that is too late.
-fn unknown() -> Refusal {
-    Refusal::new(404, 10062, "Unknown interaction")
 }
 
 /// Whether an interaction accepts this callback type: autocompletion takes only

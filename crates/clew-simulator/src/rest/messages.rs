@@ -68,7 +68,7 @@ impl State {
 
     /// A page, newest first. Empty without Read Message History.
     fn list_messages(&self, call: &Call, channel: Id) -> Answer {
-        let limit = call.limit(50)?;
+        let limit = call.within("limit", 50, 1..=100)?;
         let around = call.number("around")?;
         let (before, after) = (call.number("before")?, call.number("after")?);
         let found = self.world.channels.get(&channel);
@@ -111,8 +111,7 @@ impl State {
         let found = self.world.message(channel, id).cloned();
         let mut changed = found.ok_or_else(Refusal::unknown_message)?;
         if changed.author != self.world.bot || changed.webhook.is_some() {
-            let message = "Cannot edit a message authored by another user";
-            return Err(Refusal::new(403, 50005, message));
+            return Err(Refusal::foreign_message());
         }
         self.check_not_archived(channel)?;
         self.change_message(call, &mut changed)?;
@@ -161,7 +160,7 @@ impl State {
             message.attachments.push(self.world.store_file(file));
         }
         if message.is_empty() {
-            return Err(super::send::empty());
+            return Err(Refusal::empty_message());
         }
         message.edited_ms = Some(self.world.now_ms());
         Ok(())
@@ -172,8 +171,7 @@ impl State {
         let found = self.world.message(channel, id);
         if found.is_none_or(|message| message.author != self.world.bot) {
             if self.world.guild_of(channel).is_none() {
-                let message = "Cannot execute action on a DM channel";
-                return Err(Refusal::new(403, 50003, message));
+                return Err(Refusal::direct_channel());
             }
             self.need(channel, Permissions::MANAGE_MESSAGES)?;
         }
@@ -186,13 +184,11 @@ impl State {
         let ids = call.body["messages"].as_array();
         let ids: Vec<Id> = ids.into_iter().flatten().filter_map(Id::parse).collect();
         if !(2..=100).contains(&ids.len()) {
-            let message = "You can only bulk delete between 2 and 100 messages.";
-            return Err(Refusal::new(400, 50016, message));
+            return Err(Refusal::wrong_bulk());
         }
         let oldest = self.world.now_ms() - BULK_MAX_AGE_MS;
         if ids.iter().any(|id| id.unix_ms() < oldest) {
-            let message = "You can only bulk delete messages that are under 14 days old.";
-            return Err(Refusal::new(400, 50034, message));
+            return Err(Refusal::old_bulk());
         }
         self.remove_messages(channel, &ids);
         Ok(Reply::nothing())

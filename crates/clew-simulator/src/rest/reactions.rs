@@ -50,7 +50,7 @@ impl State {
 
     fn react(&mut self, channel: Id, message: Id, emoji: &str) -> Answer {
         if emoji.is_ascii() && !emoji.contains(':') {
-            return Err(Refusal::new(400, 10014, "Unknown Emoji"));
+            return Err(Refusal::unknown_emoji());
         }
         self.check_not_archived(channel)?;
         let bot = self.world.bot;

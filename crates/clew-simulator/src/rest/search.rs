@@ -45,8 +45,8 @@ impl State {
             return Err(Refusal::missing_permissions());
         }
         let query = Query::read(call)?;
-        let limit = within(call, "limit", MAX_LIMIT, 1..=MAX_LIMIT)?;
-        let offset = within(call, "offset", 0, 0..=MAX_OFFSET)?;
+        let limit = call.within("limit", MAX_LIMIT, 1..=MAX_LIMIT)?;
+        let offset = call.within("offset", 0, 0..=MAX_OFFSET)?;
         let by_relevance = call.query("sort_by").as_deref() == Some("relevance");
         let is_ascending = call.query("sort_order").as_deref() == Some("asc");
         let mut found: Vec<(usize, &Message)> = self
@@ -178,21 +178,6 @@ fn ids(call: &Call, key: &str, most: usize) -> Result<BTreeSet<Id>, Refusal> {
         return Err(too_many(key, most));
     }
     values.iter().map(|value| super::body::id(value)).collect()
-}
-
-fn within(
-    call: &Call,
-    key: &str,
-    default: u64,
-    accepted: std::ops::RangeInclusive<u64>,
-) -> Result<usize, Refusal> {
-    let number = call.number(key)?.unwrap_or(default);
-    if !accepted.contains(&number) {
-        let (least, most) = accepted.into_inner();
-        let message = format!("int value should be between {least} and {most}.");
-        return Err(Refusal::invalid(key, "NUMBER_TYPE_MAX", &message));
-    }
-    Ok(usize::try_from(number).unwrap_or(usize::MAX))
 }
 
 fn words_of(text: &str) -> Vec<String> {

@@ -72,7 +72,7 @@ impl State {
         message.nonce = given(&body, "nonce").cloned();
         call.body = body;
         if message.is_empty() {
-            return Err(empty());
+            return Err(Refusal::empty_message());
         }
         Ok(message)
     }
@@ -121,8 +121,7 @@ impl State {
             return Ok(());
         }
         if !self.may_read(channel) {
-            let message = "Cannot reply without permission to read message history";
-            return Err(Refusal::new(400, 160_002, message));
+            return Err(Refusal::unreadable_reply());
         }
         match self.world.message(channel, target) {
             Some(found) if !matches!(found.kind, 0 | 19 | 20 | 23) => Err(refuse(
@@ -186,11 +185,6 @@ pub(super) fn check_length(content: &str) -> Result<(), Refusal> {
         return Err(Refusal::invalid("content", "BASE_TYPE_MAX_LENGTH", message));
     }
     Ok(())
-}
-
-/// Error 50006.
-pub(super) fn empty() -> Refusal {
-    Refusal::new(400, 50006, "Cannot send an empty message")
 }
 
 /// The embeds of a body, with the type that Discord gives them.

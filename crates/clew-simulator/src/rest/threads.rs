@@ -118,8 +118,7 @@ impl State {
         let thread = if let Some(message) = message {
             let message = self.known_message(parent, message)?;
             if self.world.channels.contains_key(&message) {
-                let message = "A thread has already been created for this message";
-                return Err(Refusal::new(400, 160_004, message));
+                return Err(Refusal::has_thread());
             }
             self.open_thread_from(parent, message, &title, bot)
         } else {
@@ -209,7 +208,7 @@ impl State {
         if kind == "private" {
             self.need(parent, Permissions::MANAGE_THREADS)?;
         }
-        let limit = call.limit(50)?;
+        let limit = call.within("limit", 50, 1..=100)?;
         let before = call.query("before");
         let before = before.and_then(|text| {
             let as_id = text.parse().ok().map(|id: u64| Id(id).unix_ms());

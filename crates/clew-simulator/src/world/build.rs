@@ -117,10 +117,8 @@ impl World {
         let joined_ms = self.clock.now_ms();
         let member = Member {
             user,
-            nick: None,
-            roles: Vec::new(),
             joined_ms,
-            timed_out_until_ms: None,
+            ..Member::default()
         };
         if let Some(guild) = self.guild_mut(guild) {
             guild.members.insert(user, member);
@@ -417,14 +415,10 @@ impl World {
         channel.parent = Some(parent);
         channel.thread = Some(Thread {
             owner,
-            archived: false,
-            locked: false,
-            applied_tags: Vec::new(),
             members: BTreeMap::from([(owner, id.unix_ms())]),
             archive_ms: id.unix_ms(),
-            total_sent: 0,
-            message_count: 0,
             auto_archive_minutes: 1_440,
+            ..Thread::default()
         });
         self.channels.insert(id, channel);
         id
@@ -500,16 +494,8 @@ impl Channel {
             id,
             kind,
             guild,
-            parent: None,
             name: name.to_owned(),
-            topic: None,
-            nsfw: false,
-            overwrites: Vec::new(),
-            tags: Vec::new(),
-            thread: None,
-            recipients: Vec::new(),
-            messages: BTreeMap::new(),
-            last_message: None,
+            ..Self::default()
         }
     }
 }

@@ -111,7 +111,6 @@ impl World {
             edited_ms: draft.edited_ms,
             reference,
             referenced: draft.referenced,
-            mentions: Vec::new(),
             mention_roles,
             mention_everyone,
             embeds: draft.embeds.into_iter().map(typed_embed).collect(),
@@ -122,12 +121,7 @@ impl World {
             snapshots,
             flags: draft.flags | draft.forward_of.map_or(0, |_| flag::HAS_SNAPSHOT),
             pinned_ms: draft.pinned.then(|| id.unix_ms()),
-            nonce: None,
-            reactions: Vec::new(),
-            interaction: None,
-            allowed_mentions: None,
-            position: 0,
-            earlier: Vec::new(),
+            ..Message::default()
         };
         message.mention(mentions);
         message
