@@ -12,7 +12,7 @@ use clew_context::discord::error::{ConnectError, RestError};
 use clew_context::discord::rest::RestReader;
 use clew_context::outside::Sending;
 
-pub(super) use clew_context::discord::rest::{RateLimitPool, build, malformed, text};
+pub(super) use clew_context::discord::rest::{RateLimitPool, build, malformed};
 pub use start::{GatewayInfo, SessionStartLimit};
 pub use survey::{Application, ChannelSurvey, OwnGuild};
 
@@ -50,7 +50,7 @@ impl Rest {
         path: &str,
         deadline: Instant,
     ) -> Result<T, RestError> {
-        let pool = RateLimitPool::Main;
+        let pool = RateLimitPool::Singles;
         let body = self.reader.get(path.to_owned(), pool, deadline).await?;
         serde_json::from_slice(&body).map_err(|_| malformed())
     }
