@@ -75,16 +75,16 @@ async fn servers(entries: &Value) -> Servers {
     };
     let file = json!({ "mcpServers": entries }).to_string();
     let config = Config::parse(&file, &variable).unwrap();
-    let count = config.servers.len();
     let servers = Servers::start(&config, &BTreeMap::new(), &watch::Sender::default());
     for _ in 0..1_200 {
-        let ready = servers.status();
-        if ready.iter().filter(|one| one.version.is_some()).count() == count {
+        let tools = servers.tools();
+        let has_tools = |name: &String| tools.iter().any(|(tool, _)| *tool.server == **name);
+        if config.servers.keys().all(has_tools) {
             return servers;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("{:?}", servers.status());
+    panic!("not all servers have tools");
 }
 
 async fn call(servers: &Servers, name: &str, arguments: Value) -> Given {

@@ -32,7 +32,7 @@ mod words;
 #[cfg(feature = "client")]
 pub use check::check;
 pub use config::{Config, Error, Rules, Secrets, ServerConfig, Transport};
-pub use model::{CallError, Checked, Given, Image, Status, Tool};
+pub use model::{CallError, Checked, Given, Image, Tool, fingerprint};
 #[cfg(not(feature = "client"))]
 pub use none::{Servers, check};
 #[cfg(feature = "client")]

@@ -31,10 +31,15 @@ impl Tool {
             self.description,
             Value::Object(self.schema.clone())
         );
-        let hash = Sha256::digest(said.as_bytes());
-        let half = hash.first_chunk().copied().unwrap_or_default();
-        format!("{:032x}", u128::from_be_bytes(half))
+        fingerprint(&said)
     }
+}
+
+/// Half of a text's SHA-256, in hexadecimal.
+pub fn fingerprint(text: &str) -> String {
+    let hash = Sha256::digest(text.as_bytes());
+    let half = hash.first_chunk().copied().unwrap_or_default();
+    format!("{:032x}", u128::from_be_bytes(half))
 }
 
 /// What a look at a server found.
@@ -91,17 +96,4 @@ pub enum CallError {
     /// The server refused the call, in its words.
     #[error("its server refused: {0}")]
     Refused(String),
-}
-
-/// How a server is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Status {
-    /// Its name in the file.
-    pub name: Arc<str>,
-    /// The protocol's version, while there is a connection.
-    pub version: Option<String>,
-    /// Tools that are offered.
-    pub tools: usize,
-    /// Why there is no connection, or what was left out, for an operator.
-    pub problem: Option<String>,
 }

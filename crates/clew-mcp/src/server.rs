@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use crate::config::{Config, Rules, ServerConfig};
 use crate::connection::{Connection, Generation};
 use crate::list;
-use crate::model::{CallError, Given, Status, Tool};
+use crate::model::{CallError, Given, Tool};
 
 /// Pauses between attempts to connect: doubled from the first to the last, and from the
 /// first again after a connection that lasted.
@@ -46,7 +46,6 @@ struct State {
     known: Option<Generation>,
     /// The fingerprints of tools as they were last listed, also by an earlier process.
     seen: BTreeMap<String, String>,
-    problem: Option<String>,
 }
 
 impl State {
@@ -146,21 +145,6 @@ impl Servers {
             .flat_map(|server| server.state().seen.clone())
             .collect()
     }
-
-    /// How each server is, by name.
-    pub fn status(&self) -> Vec<Status> {
-        let status = |server: &Arc<Server>| {
-            let state = server.state();
-            let connection = state.connection.as_ref();
-            Status {
-                name: server.name.clone(),
-                version: connection.map(|connection| connection.version.clone()),
-                tools: state.offered().len(),
-                problem: state.problem.clone(),
-            }
-        };
-        self.servers.values().map(status).collect()
-    }
 }
 
 impl Server {
@@ -179,10 +163,7 @@ impl Server {
             let problem = self.connect().await;
             let pause = pause_after(last, began.elapsed());
             tracing::warn!(server = %self.name, "no MCP server: {problem}; tried again in {} s", pause.as_secs());
-            self.note(|state| {
-                state.connection = None;
-                state.problem = Some(problem);
-            });
+            self.note(|state| state.connection = None);
             sleep(pause).await;
             last = Some(pause);
         }
@@ -205,11 +186,10 @@ impl Server {
                 Ok(listed) => listed,
                 Err(problem) => return problem,
             };
-            let (tools, problems) = list::allowed(&self.name, listed, &self.config.rules.allow);
+            let (tools, _) = list::allowed(&self.name, listed, &self.config.rules.allow);
             self.tell_changes(&tools);
             self.note(|state| {
                 state.tools = tools.into();
-                state.problem = (!problems.is_empty()).then(|| problems.join("; "));
                 state.connection = Some(connection.clone());
             });
             if !connection.changed().await {

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use clew_mcp::fingerprint;
 use parking_lot::Mutex;
-use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use crate::model::{ALLOW_CALL, Consent, DENY_CALL};
@@ -355,8 +355,5 @@ fn shown(arguments: &Arguments) -> Option<String> {
 
 fn hash(call: AskedCall<'_>) -> String {
     let (name, reads) = (call.name(), call.tool.fingerprint());
-    let text = format!("{name} {reads} {}", call.arguments.canonical());
-    let hash = Sha256::digest(text.as_bytes());
-    let half = hash.first_chunk().copied().unwrap_or_default();
-    format!("{:032x}", u128::from_be_bytes(half))
+    fingerprint(&format!("{name} {reads} {}", call.arguments.canonical()))
 }

@@ -8,11 +8,11 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::post;
 use axum::{Json, Router};
-use clew_mcp::{CallError, Servers};
+use clew_mcp::CallError;
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 
-use super::{servers, tool, until};
+use super::{checked, servers, tool};
 
 /// What a server is, and the methods that it was asked for.
 #[derive(Clone, Default)]
@@ -102,25 +102,25 @@ async fn started(fake: Fake) -> (Fake, String) {
     (fake, serve(router).await)
 }
 
-fn start(url: &str, more: &Value) -> Servers {
+fn file(url: &str, more: &Value) -> Value {
     let mut entry = json!({"url": url, "headers": {"Authorization": "Bearer ${KEY}"},
         "private": true, "allow": ["web.search"]});
     for (key, value) in more.as_object().unwrap() {
         entry[key] = value.clone();
     }
-    servers(&json!({"mcpServers": {"web": entry}}))
+    json!({"mcpServers": {"web": entry}})
 }
 
-async fn problem(servers: &Servers) -> String {
-    until("a problem", || servers.status()[0].problem.is_some()).await;
-    servers.status()[0].problem.clone().unwrap()
+async fn problem(url: &str, more: &Value) -> String {
+    checked(&file(url, more)).await.unwrap_err()
 }
 
 #[tokio::test]
 async fn both_generations_are_spoken() {
     for (is_new, version) in [(false, "2025-11-25"), (true, "2026-07-28")] {
         let (fake, url) = fake(is_new).await;
-        let servers = start(&url, &json!({}));
+        let file = file(&url, &json!({}));
+        let servers = servers(&file);
         // Models take no dots in names.
         let search = tool(&servers, "web__web_search").await;
         let given = servers
@@ -128,7 +128,6 @@ async fn both_generations_are_spoken() {
             .await
             .unwrap();
         assert_eq!(given.text, "found");
-        assert_eq!(servers.status()[0].version.as_deref(), Some(version));
         assert_eq!(
             fake.asked()
                 .iter()
@@ -136,14 +135,14 @@ async fn both_generations_are_spoken() {
                 .count(),
             1
         );
+        assert_eq!(checked(&file).await.unwrap().version, version);
     }
 }
 
 #[tokio::test]
 async fn a_server_that_wants_to_be_authorised_says_so() {
     let (_fake, url) = fake(false).await;
-    let servers = start(&url, &json!({"headers": {}}));
-    let problem = problem(&servers).await;
+    let problem = problem(&url, &json!({"headers": {}})).await;
     assert!(problem.contains("OAuth"), "{problem}");
 }
 
@@ -155,8 +154,7 @@ async fn private_addresses_are_refused_unless_they_are_meant() {
         url.replace("127.0.0.1", "localhost"),
         url.replace("127.0.0.1", "[::1]"),
     ] {
-        let servers = start(&url, &json!({"private": false}));
-        let problem = problem(&servers).await;
+        let problem = problem(&url, &json!({"private": false})).await;
         assert!(!problem.contains("s3cret"), "{problem}");
     }
     assert!(fake.asked().is_empty());
@@ -166,8 +164,7 @@ async fn private_addresses_are_refused_unless_they_are_meant() {
 async fn redirects_are_refused() {
     let (fake, url) = fake(false).await;
     let away = Router::new().route("/mcp", post(|| async move { Redirect::temporary(&url) }));
-    let servers = start(&serve(away).await, &json!({}));
-    problem(&servers).await;
+    problem(&serve(away).await, &json!({})).await;
     assert!(fake.asked().is_empty());
 }
 
@@ -188,7 +185,7 @@ async fn what_a_server_wants_within_its_answer_is_refused() {
             ..Fake::default()
         })
         .await;
-        let servers = start(&url, &json!({}));
+        let servers = servers(&file(&url, &json!({})));
         let search = tool(&servers, "web__web_search").await;
         let time = Duration::from_secs(20);
         let given = servers.call(&search, Map::new(), time, &|_| ()).await;

@@ -13,18 +13,29 @@ mod stdio;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use clew_mcp::{Config, Servers, Tool};
+use clew_mcp::{Checked, Config, Servers, Tool};
 use tokio::sync::watch;
 
-/// The servers of a file, by an environment of `PATH` and `KEY`.
-fn servers(file: &serde_json::Value) -> Servers {
+/// A file, by an environment of `PATH` and `KEY`.
+fn config(file: &serde_json::Value) -> Config {
     let variable = |name: &str| match name {
         "KEY" => Some("s3cret-value".to_owned()),
         "PATH" => std::env::var(name).ok(),
         _ => None,
     };
-    let config = Config::parse(&file.to_string(), &variable).unwrap();
-    Servers::start(&config, &BTreeMap::new(), &watch::Sender::default())
+    Config::parse(&file.to_string(), &variable).unwrap()
+}
+
+/// Its servers.
+fn servers(file: &serde_json::Value) -> Servers {
+    Servers::start(&config(file), &BTreeMap::new(), &watch::Sender::default())
+}
+
+/// What a look at the file's only server finds.
+async fn checked(file: &serde_json::Value) -> Result<Checked, String> {
+    let config = config(file);
+    let (name, server) = config.servers.first_key_value().unwrap();
+    clew_mcp::check(name, server).await
 }
 
 /// Waits until a condition holds, 20 s at most.

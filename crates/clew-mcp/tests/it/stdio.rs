@@ -8,22 +8,26 @@ use clew_mcp::{CallError, Given, Servers};
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-use super::{servers, tool, tools, until};
+use super::{checked, servers, tool, tools, until};
 
 const TIME: Duration = Duration::from_secs(20);
 
-fn start(folder: &TempDir) -> Servers {
+fn file(folder: &TempDir) -> Value {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/server.sh");
     let allow = [
         "say", "far", "long", "ask", "take", "end", "spawn", "wait", "list",
     ];
-    servers(&json!({"mcpServers": {"test": {
+    json!({"mcpServers": {"test": {
         "command": "sh",
         "args": [script, folder.path()],
         "env": {"KEY": "${KEY}"},
         "allow": allow,
         "auto": ["say"],
-    }}}))
+    }}})
+}
+
+fn start(folder: &TempDir) -> Servers {
+    servers(&file(folder))
 }
 
 fn arguments(value: &Value) -> Map<String, Value> {
@@ -77,14 +81,14 @@ async fn what_a_tool_gives_is_texts_images_and_links() {
     // Structured content repeats the text; it counts only without one.
     let given = call(&servers, "spawn", TIME).await.unwrap();
     assert_eq!(given.text, r#"{"started":true}"#);
-    let status = &servers.status()[0];
+    let checked = checked(&file(&folder)).await.unwrap();
     assert_eq!(
-        (status.version.as_deref(), status.tools),
-        (Some("2025-11-25"), 8)
+        (checked.version.as_str(), checked.tools.len()),
+        ("2025-11-25", 8)
     );
     assert!(
-        status.problem.as_ref().unwrap().contains("test__list"),
-        "{status:?}"
+        checked.problems.concat().contains("test__list"),
+        "{checked:?}"
     );
 }
 
