@@ -8,10 +8,8 @@ use tokio::time::sleep;
 use super::{Memory, Result};
 use crate::telemetry::event::PurgeCause;
 use clew_context::model::{OptedOut, UnixMillis, UserId};
-use clew_store::{Cursor, Kind, Purge, Purged, Record};
+use clew_store::{Kind, Pages, Purge, Purged, Record};
 
-/// How many entries an export reads at a time.
-const EXPORT_PAGE: usize = 500;
 /// The pause between two users whose opt-outs are looked after, some reads each.
 const BETWEEN_OPT_OUTS: Duration = Duration::from_millis(100);
 
@@ -177,16 +175,9 @@ impl Memory {
         let mut records = Vec::new();
         for (_, store) in self.stores.all() {
             for kind in Kind::ALL {
-                let mut after: Option<Cursor> = None;
-                loop {
-                    let page = store
-                        .records(kind, Some(user), after.as_ref(), EXPORT_PAGE)
-                        .await?;
-                    records.extend(page.records);
-                    match page.next {
-                        Some(next) => after = Some(next),
-                        None => break,
-                    }
+                let mut pages = Pages::of(&***store, kind, Some(user));
+                while let Some(page) = pages.next().await? {
+                    records.extend(page);
                 }
             }
         }

@@ -119,7 +119,7 @@ impl<'a> CopyPlan<'a> {
         let mut fit = Fit::into(to);
         let mut seen = 0;
         for kind in Kind::ALL {
-            let mut pages = Pages::of(&**from, kind);
+            let mut pages = Pages::of(&**from, kind, None);
             while let Some(records) = pages.next().await.map_err(CopyError::From)? {
                 seen += records.len() as u64;
                 for record in &records {
@@ -172,7 +172,7 @@ impl<'a> CopyPlan<'a> {
         notice: &dyn Fn(CopyProgress),
     ) -> Result<Sum, CopyError> {
         let mut sum = Sum::default();
-        let mut pages = Pages::of(&**self.from, kind);
+        let mut pages = Pages::of(&**self.from, kind, None);
         let mut batch = Batch::default();
         while let Some(records) = pages.next().await.map_err(CopyError::From)? {
             let kept = records
@@ -203,7 +203,7 @@ impl<'a> CopyPlan<'a> {
         notice: &dyn Fn(CopyProgress),
     ) -> Result<(), CopyError> {
         let mut found = Sum::default();
-        let mut pages = Pages::of(&**self.to, kind);
+        let mut pages = Pages::of(&**self.to, kind, None);
         while let Some(records) = pages.next().await.map_err(CopyError::To)? {
             for record in &records {
                 found.add(record);

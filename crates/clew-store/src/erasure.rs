@@ -37,7 +37,7 @@ impl Erasure {
         let purge = self.purge();
         let mut purged = Purged::default();
         for kind in Kind::ALL {
-            let mut pages = Pages::of(&**store, kind);
+            let mut pages = Pages::of(&**store, kind, None);
             while let Some(records) = pages.next().await? {
                 let taken = records.iter().filter(|record| purge.takes(record));
                 purged.add(kind, taken.count() as u64);

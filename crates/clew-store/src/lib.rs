@@ -51,6 +51,7 @@ pub use files::Files;
 pub use import::{Import, Imported};
 pub use json::FormError;
 pub use kind::{Kind, KindStats, PartSize, Purge, Purged};
+pub use pages::Pages;
 #[cfg(feature = "postgres")]
 pub use postgres::Postgres;
 pub use record::{Cursor, Record, RecordKey, Records};

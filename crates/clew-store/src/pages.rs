@@ -2,6 +2,7 @@
 
 use super::backend::Visit;
 use super::{Backend, Cursor, Error, Kind, Record};
+use clew_context::model::UserId;
 
 /// Entries read at a time.
 pub(crate) const PAGE: usize = 500;
@@ -13,7 +14,7 @@ pub(crate) async fn each_paged<B: Backend + ?Sized>(
     visit: Visit<'_>,
 ) -> Result<(), Error> {
     for kind in Kind::ALL {
-        let mut pages = Pages::of(store, kind);
+        let mut pages = Pages::of(store, kind, None);
         while let Some(records) = pages.next().await? {
             records.into_iter().try_for_each(&mut *visit)?;
         }
@@ -21,31 +22,38 @@ pub(crate) async fn each_paged<B: Backend + ?Sized>(
     Ok(())
 }
 
-/// Reads all entries of a kind, page by page.
-pub(crate) struct Pages<'a, B: ?Sized> {
+/// Reads the entries of a kind, of one user or of all, page by page.
+pub struct Pages<'a, B: ?Sized> {
     store: &'a B,
     kind: Kind,
+    owner: Option<UserId>,
     after: Option<Cursor>,
     ended: bool,
 }
 
 impl<'a, B: Backend + ?Sized> Pages<'a, B> {
-    pub(crate) const fn of(store: &'a B, kind: Kind) -> Self {
+    /// Before the first entry.
+    pub const fn of(store: &'a B, kind: Kind, owner: Option<UserId>) -> Self {
         Self {
             store,
             kind,
+            owner,
             after: None,
             ended: false,
         }
     }
 
     /// The next entries; `None` after the last.
-    pub(crate) async fn next(&mut self) -> Result<Option<Vec<Record>>, Error> {
+    ///
+    /// # Errors
+    /// The store's error.
+    pub async fn next(&mut self) -> Result<Option<Vec<Record>>, Error> {
         if self.ended {
             return Ok(None);
         }
         let (kind, after) = (self.kind, self.after.as_ref());
-        let page = self.store.records(kind, None, after, PAGE).await?;
+        let page = self.store.records(kind, self.owner, after, PAGE);
+        let page = page.await?;
         self.ended = page.next.is_none();
         self.after = page.next;
         Ok(Some(page.records))

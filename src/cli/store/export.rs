@@ -12,10 +12,7 @@ use super::new_file::NewFile;
 use crate::cli::exit::{Ended, Failure};
 use crate::config::Config;
 use clew_context::model::UserId;
-use clew_store::{Cursor, Kind};
-
-/// How many entries are read at a time.
-const PAGE: usize = 500;
+use clew_store::{Kind, Pages};
 
 /// What to export, and where to.
 #[derive(Debug, Args)]
@@ -52,19 +49,10 @@ async fn export(
     write: &mut impl FnMut(&str) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     for kind in Kind::ALL {
-        let mut after: Option<Cursor> = None;
-        loop {
-            let page = opened
-                .store
-                .records(kind, user, after.as_ref(), PAGE)
-                .await?;
-            for record in &page.records {
-                write(&record.to_line())?;
-            }
-            after = page.next;
-            if after.is_none() {
-                break;
-            }
+        let mut pages = Pages::of(&*opened.store, kind, user);
+        while let Some(records) = pages.next().await? {
+            let mut records = records.iter();
+            records.try_for_each(|record| write(&record.to_line()))?;
         }
     }
     for user in logged_users(opened, user).await? {
