@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::ops::Deref;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[cfg(feature = "postgres")]
 use super::Postgres;
-use super::{Backend, Error, Files, Record, SnapshotFiles, Sqlite, SqliteSettings};
+use super::{Backend, Error, FileFolders, Files, Record, SnapshotFiles, Sqlite, SqliteSettings};
 use crate::model::StoreAddress;
 use clew_context::model::{ApplicationId, ChannelId, Clock, MessageId};
 use clew_context::outside;
@@ -20,6 +20,12 @@ pub struct Folders {
     pub users: PathBuf,
     /// `SERVER_PROFILE_DIR`, used by the file store.
     pub servers: PathBuf,
+}
+
+impl Folders {
+    fn of_files(&self, dir: &Path) -> FileFolders {
+        [dir.to_owned(), self.users.clone(), self.servers.clone()]
+    }
 }
 
 /// An open store, of any back end.
@@ -115,9 +121,8 @@ impl Store {
             #[cfg(not(feature = "postgres"))]
             StoreAddress::Postgres(_) => Err(without_postgres(address)),
             StoreAddress::Files(dir) => {
-                let (users, servers) = (folders.users.clone(), folders.servers.clone());
-                let dir = dir.clone();
-                blocking(move || Files::peek(dir, users, servers, clock, application)).await
+                let folders = folders.of_files(dir);
+                blocking(move || Files::peek(folders, clock, application)).await
             }
         }
     }
@@ -149,11 +154,10 @@ impl Store {
             #[cfg(not(feature = "postgres"))]
             StoreAddress::Postgres(_) => Err(without_postgres(address)),
             StoreAddress::Files(dir) => {
-                let (users, servers) = (folders.users.clone(), folders.servers.clone());
-                let dir = dir.clone();
+                let folders = folders.of_files(dir);
                 match used {
-                    OpenFor::Alone => Files::open(dir, users, servers, clock).await,
-                    OpenFor::Look => Files::look(dir, users, servers, clock).await,
+                    OpenFor::Alone => Files::open(folders, clock).await,
+                    OpenFor::Look => Files::look(folders, clock).await,
                 }
                 .map(Self::from)
             }

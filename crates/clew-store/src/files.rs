@@ -46,6 +46,9 @@ use clew_context::model::{
 /// The version of every file format.
 const VERSION: u32 = 1;
 
+/// The folders of a store of files: its own, of users' profiles, of servers' profiles.
+pub type FileFolders = [PathBuf; 3];
+
 /// A store of files. Two processes never share one.
 #[derive(Clone)]
 pub struct Files(Arc<StoreFolder>);
@@ -58,19 +61,9 @@ impl Files {
     ///
     /// A folder cannot be created or read, another process uses it, or two of
     /// the three are the same.
-    pub async fn open(
-        dir: PathBuf,
-        user_profiles: PathBuf,
-        server_profiles: PathBuf,
-        clock: Clock,
-    ) -> Result<Self, Error> {
+    pub async fn open(folders: FileFolders, clock: Clock) -> Result<Self, Error> {
         blocking("open the files", move || {
-            Self::start(StoreFolder::open(
-                dir,
-                user_profiles,
-                server_profiles,
-                clock,
-            )?)
+            Self::start(StoreFolder::open(folders, clock)?)
         })
         .await
     }
@@ -81,16 +74,9 @@ impl Files {
     /// # Errors
     ///
     /// As [`Files::open`], but for the other process; there is no room for the copy.
-    pub async fn look(
-        dir: PathBuf,
-        user_profiles: PathBuf,
-        server_profiles: PathBuf,
-        clock: Clock,
-    ) -> Result<Self, Error> {
-        let folders = [dir, user_profiles, server_profiles];
+    pub async fn look(folders: FileFolders, clock: Clock) -> Result<Self, Error> {
         blocking("open the files", move || {
-            let [dir, users, servers] = folders.clone();
-            let opened = StoreFolder::open(dir, users, servers, Arc::clone(&clock));
+            let opened = StoreFolder::open(folders.clone(), Arc::clone(&clock));
             let is_one_twice = || {
                 let [dir, users, servers] = folders.each_ref().map(|path| path.canonicalize().ok());
                 dir == users || dir == servers || users == servers
@@ -108,17 +94,14 @@ impl Files {
     /// See [`Store::peek`](crate::Store::peek); files have no receipts. Each file is replaced whole,
     /// so that what is read of it is whole. Blocks.
     pub(super) fn peek(
-        dir: PathBuf,
-        user_profiles: PathBuf,
-        server_profiles: PathBuf,
+        folders: FileFolders,
         clock: Clock,
         application: ApplicationId,
     ) -> Result<Vec<Record>, Error> {
-        if !dir.is_dir() {
-            return Err(not_begun(dir.display()));
+        if !folders[0].is_dir() {
+            return Err(not_begun(folders[0].display()));
         }
-        let folder = StoreFolder::unlocked(dir, user_profiles, server_profiles, clock);
-        folder.standing(application)
+        StoreFolder::unlocked(folders, clock).standing(application)
     }
 
     fn start(folder: StoreFolder) -> Result<Self, Error> {

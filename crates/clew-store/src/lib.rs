@@ -47,7 +47,7 @@ pub use copy::{Copied, CopyError, CopyPlan, CopyProgress, Loss};
 pub use disk::close_files;
 pub use erasure::Erasure;
 pub use error::Error;
-pub use files::Files;
+pub use files::{FileFolders, Files};
 pub use import::{Import, Imported};
 pub use json::FormError;
 pub use kind::{Kind, KindStats, PartSize, Purge, Purged};

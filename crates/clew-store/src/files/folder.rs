@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use super::super::{Error, FormError, disk};
+use super::FileFolders;
 use super::look::FolderCopy;
 use crate::model::{Scope, Subject};
 use clew_context::model::{ChannelId, Clock, ContentSource, GuildId, UserId};
@@ -81,19 +82,14 @@ impl From<FormError> for Unread {
 impl StoreFolder {
     /// Creates the folders, locks them for this process and removes leftovers
     /// of a killed one.
-    pub(super) fn open(
-        dir: PathBuf,
-        users: PathBuf,
-        servers: PathBuf,
-        clock: Clock,
-    ) -> Result<Self, Error> {
+    pub(super) fn open(folders: FileFolders, clock: Clock) -> Result<Self, Error> {
         let mut index = Index::default();
         let mut locks = Vec::new();
-        for folder in [&dir, &users, &servers] {
+        for folder in &folders {
             disk::create_folders(folder)?;
             locks.push(lock(folder)?);
         }
-        for folder in [&dir, &users, &servers] {
+        for folder in &folders {
             disk::take_over(folder)?;
             disk::files_below(folder, &mut |file| {
                 if disk::is_set_aside(file) {
@@ -105,12 +101,12 @@ impl StoreFolder {
         Ok(Self {
             index: Mutex::new(index),
             locks: Mutex::new(locks),
-            ..Self::unlocked(dir, users, servers, clock)
+            ..Self::unlocked(folders, clock)
         })
     }
 
     /// The folders of another process, perhaps.
-    pub(super) fn unlocked(dir: PathBuf, users: PathBuf, servers: PathBuf, clock: Clock) -> Self {
+    pub(super) fn unlocked([dir, users, servers]: FileFolders, clock: Clock) -> Self {
         Self {
             dir,
             users,
@@ -126,10 +122,9 @@ impl StoreFolder {
     }
 
     /// Opens a copy of the folders, which may be in use.
-    pub(super) fn copied(originals: [PathBuf; 3], clock: Clock) -> Result<Self, Error> {
+    pub(super) fn copied(originals: FileFolders, clock: Clock) -> Result<Self, Error> {
         let copy = FolderCopy::of(originals)?;
-        let [dir, users, servers] = copy.folders();
-        let mut folder = Self::open(dir, users, servers, clock)?;
+        let mut folder = Self::open(copy.folders(), clock)?;
         folder.copied = Some(copy);
         Ok(folder)
     }

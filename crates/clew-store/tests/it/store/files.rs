@@ -49,8 +49,8 @@ impl World {
     async fn try_open(&self) -> Result<Files, Error> {
         let now = Arc::clone(&self.now);
         let clock = Arc::new(move || UnixMillis(now.load(Ordering::Relaxed)));
-        let below = |name: &str| self.folder.path().join(name);
-        Files::open(below("context"), below("users"), below("servers"), clock).await
+        let folders = ["context", "users", "servers"].map(|name| self.path(name));
+        Files::open(folders, clock).await
     }
 
     fn set_time(&self, at: i64) {
@@ -564,11 +564,8 @@ async fn a_folder_belongs_to_one_process() {
     let link = world.path("link");
     std::os::unix::fs::symlink(world.path("context"), &link).unwrap();
     let clock = Arc::new(|| UnixMillis(START));
-    let (users, servers) = (world.path("users2"), world.path("servers2"));
-    let error = Files::open(link, users, servers, clock)
-        .await
-        .err()
-        .unwrap();
+    let folders = [link, world.path("users2"), world.path("servers2")];
+    let error = Files::open(folders, clock).await.err().unwrap();
     assert!(error.to_string().contains("in use"), "{error}");
     first.close().await.unwrap();
     world.open().await;

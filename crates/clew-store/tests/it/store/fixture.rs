@@ -174,8 +174,8 @@ pub(super) async fn open_files(folder: &Path, clock: Clock) -> clew_store::Files
 }
 
 async fn try_open_files(folder: &Path, clock: Clock) -> Result<clew_store::Files, Error> {
-    let (users, servers) = (folder.join("users"), folder.join("servers"));
-    clew_store::Files::open(folder.join("context"), users, servers, clock).await
+    let folders = ["context", "users", "servers"].map(|name| folder.join(name));
+    clew_store::Files::open(folders, clock).await
 }
 
 /// PostgreSQL: a database on the server that tests share.
