@@ -13,6 +13,7 @@ mod proxies;
 mod store;
 
 pub use mcp::servers;
+pub use model::model_names;
 
 use clew_discord::rest::Application;
 use serde::Serialize;
@@ -123,14 +124,6 @@ pub async fn models(config: &Config) -> Vec<Finding> {
     let mut found = Vec::new();
     model::look(config, &mut |finding| found.push(finding)).await;
     found
-}
-
-/// The names of the models that the first model server lists; none if it lists none.
-///
-/// # Errors
-/// What keeps it from answering at all.
-pub async fn model_names(config: &Config) -> Result<Vec<String>, Finding> {
-    model::names(config).await
 }
 
 pub async fn store(config: &Config) -> Vec<Finding> {

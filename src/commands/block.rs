@@ -21,7 +21,8 @@ pub(super) const BLOCK: Command = Command {
         "block",
         "Whom I don't answer in this server",
         &[
-            Action::new("member", "I no longer answer them here", run!(block)).options(&[MEMBER]),
+            Action::new("member", "I no longer answer them here", run!(change, true))
+                .options(&[MEMBER]),
             Action::new("list", "Show whom I don't answer here", run!(list)),
         ],
     )
@@ -31,7 +32,7 @@ pub(super) const UNBLOCK: Command = Command {
     servers_only: true,
     moderate_members: true,
     ..Command::action(
-        Action::new("unblock", "I answer them here again", run!(unblock)).options(&[MEMBER]),
+        Action::new("unblock", "I answer them here again", run!(change, false)).options(&[MEMBER]),
     )
 };
 
@@ -39,14 +40,6 @@ pub(super) const UNBLOCK: Command = Command {
 const A_FIELD: usize = 40;
 
 const MEMBER: OptionSpec = OptionSpec::new("member", "Who", OptionKind::User).required();
-
-async fn block(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    change(services, call, true).await
-}
-
-async fn unblock(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop> {
-    change(services, call, false).await
-}
 
 async fn change(
     services: &CommandServices<'_>,

@@ -24,8 +24,11 @@ pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
     }
 }
 
-/// What the first server lists.
-pub(super) async fn names(config: &Config) -> Result<Vec<String>, Finding> {
+/// The names of the models that the first server lists; none if it lists none.
+///
+/// # Errors
+/// What keeps it from answering at all.
+pub async fn model_names(config: &Config) -> Result<Vec<String>, Finding> {
     let Some(model) = &config.llm else {
         return Ok(Vec::new());
     };

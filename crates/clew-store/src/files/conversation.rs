@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::super::json::{self, Field as _, Fields, Object};
+use super::super::json::{Field as _, Fields, Object};
 use super::super::{Error, FormError, TurnKey};
 use super::VERSION;
 use super::folder::Unread;
@@ -111,11 +111,6 @@ impl Conversation {
             }
             self.rows.retain(|row| Some(row.ordinal) != oldest);
         }
-    }
-
-    /// Encodes the file.
-    pub(super) fn to_text(&self) -> String {
-        json::indented(self)
     }
 
     /// Parses a file's text.

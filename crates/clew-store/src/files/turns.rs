@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::super::json;
 use super::super::{
     ConversationStats, Error, ExchangeQuery, Exchanges, Kind, Purge, Reach, Record, TurnKey,
     WindowQuery, disk,
@@ -264,7 +265,7 @@ impl StoreFolder {
 
     /// Writes a conversation's file; call it within [`Self::alone`].
     fn store(&self, scope: Scope, path: &Path, conversation: &Conversation) -> Result<(), Error> {
-        disk::write(path, conversation.to_text().as_bytes())?;
+        disk::write(path, json::indented(&conversation).as_bytes())?;
         self.note(scope, &conversation.rows);
         Ok(())
     }

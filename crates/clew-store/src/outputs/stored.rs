@@ -48,12 +48,6 @@ impl QueryId {
     }
 }
 
-impl fmt::Display for QueryId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
 /// An output in memory: all about it except the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ContextPointer {

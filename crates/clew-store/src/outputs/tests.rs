@@ -160,7 +160,7 @@ async fn every_result_goes_to_disk_and_a_pointer_stays_in_memory() {
         "args": args,
         "timestamp": "2026-01-02T03:04:05.678Z",
         "taskId": 7,
-        "queryId": query.to_string(),
+        "queryId": query,
         "scope": "member/1/2/11",
         "guild": "1",
         "owner": "11",
@@ -235,7 +235,7 @@ async fn a_file_is_named_after_tool_arguments_time_and_count() {
 async fn pointers_are_found_by_query_and_task_within_a_scope() {
     let kept = Kept::new(|_| ()).await;
     let query = ToolOutputs::hash_query("q");
-    assert_eq!(query.to_string(), "8e35c2cd3bf6");
+    assert_eq!(json!(query), "8e35c2cd3bf6");
     assert_ne!(query, ToolOutputs::hash_query("r"));
     for (tool, owner, query_id, task_id) in [
         ("a", ADA, Some(query.clone()), Some(1)),

@@ -114,8 +114,8 @@ pub(super) struct Session {
     /// Texts have moved, so the file must be rewritten before anything deleted
     /// counts as gone. Also stored in the table `upkeep`.
     rewrite_owed: Cell<bool>,
-    /// On the writer: a connection that checkpoints the log in parallel.
-    checkpointer: Cell<Option<Connection>>,
+    /// On the writer, until it is taken: a connection that checkpoints the log in parallel.
+    pub(super) checkpointer: Cell<Option<Connection>>,
 }
 
 impl Session {
@@ -176,10 +176,8 @@ impl Session {
             }
             Err(not_begun(&place).into())
         };
-        match set_up() {
-            Ok(()) => Ok(session),
-            Err(fault) => Err(unusable(fault, &place)),
-        }
+        set_up().map_err(|fault| unusable(fault, &place))?;
+        Ok(session)
     }
 
     fn first(
@@ -191,10 +189,8 @@ impl Session {
         let place: Arc<str> = path.display().to_string().into();
         let connection = Connection::open(path).map_err(|error| unopened(&place, error))?;
         let session = Self::on(connection, &place, snapshots, settings.busy_timeout);
-        match set_up(&session) {
-            Ok(()) => Ok(session),
-            Err(fault) => Err(unusable(fault, &place)),
-        }
+        set_up(&session).map_err(|fault| unusable(fault, &place))?;
+        Ok(session)
     }
 
     /// The version of the file at a path; 0 for an empty one.
@@ -320,11 +316,6 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the checkpoint connection; only the first call gets it.
-    pub(super) fn take_checkpointer(&self) -> Option<Connection> {
-        self.checkpointer.take()
-    }
-
     fn is_in_memory(&self) -> bool {
         self.connection.path().is_none_or(str::is_empty)
     }
@@ -386,7 +377,7 @@ impl Session {
     /// again: that would keep other writers waiting.
     pub(super) fn clear_ids(&self) -> Outcome<()> {
         if self.pages()? <= PAGES_REWRITTEN && !self.is_in_memory() {
-            texts::owe_rewrite(&self.connection)?;
+            texts::owe_rewrite(&self.connection, true)?;
             self.rewrite_owed.set(true);
         }
         self.overwrote();
@@ -437,7 +428,7 @@ impl Session {
         let written = connection.execute_batch("VACUUM");
         connection.pragma_update(None, "temp_store", "MEMORY")?;
         written?;
-        texts::rewritten(connection)?;
+        texts::owe_rewrite(connection, false)?;
         self.rewrite_owed.set(false);
         Ok(())
     }

@@ -286,14 +286,8 @@ pub(super) fn is_rewrite_owed(connection: &Connection) -> rusqlite::Result<bool>
     connection.query_row("SELECT rewrite_owed FROM upkeep", [], |row| row.get(0))
 }
 
-/// Records that the file must be rewritten.
-pub(super) fn owe_rewrite(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute("UPDATE upkeep SET rewrite_owed = 1", [])?;
-    Ok(())
-}
-
-/// Records that the file was rewritten.
-pub(super) fn rewritten(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute("UPDATE upkeep SET rewrite_owed = 0", [])?;
+/// Records that the file must be rewritten, or was.
+pub(super) fn owe_rewrite(connection: &Connection, is_owed: bool) -> rusqlite::Result<()> {
+    connection.execute("UPDATE upkeep SET rewrite_owed = ?1", [is_owed])?;
     Ok(())
 }

@@ -252,7 +252,7 @@ fn write_until_closed(session: &Session, jobs: mpsc::Receiver<Box<dyn Job>>) {
         // The sender is dropped with this closure, however it ends, which ends
         // the other thread.
         let (due, asked) = sync_channel(1);
-        if let Some(connection) = session.take_checkpointer() {
+        if let Some(connection) = session.checkpointer.take() {
             scope.spawn(move || checkpoint_when_asked(&connection, &asked));
         }
         write_all(session, jobs, &due);
