@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use jiff::SignedDuration;
 use reqwest::Response;
 use reqwest::header::HeaderMap;
 use tokio::time::timeout;
@@ -215,24 +216,10 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 /// A time such as `6m0s`, `1.5s` or `20`, which is in seconds.
 fn span(text: &str) -> Option<Duration> {
-    let mut seconds = 0.0;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.');
-        let (number, after) = rest.split_at(end.unwrap_or(rest.len()));
-        let unit = after.find(|c: char| c.is_ascii_digit());
-        let (unit, after) = after.split_at(unit.unwrap_or(after.len()));
-        let unit = match unit {
-            "ms" => 0.001,
-            "s" | "" => 1.0,
-            "m" => 60.0,
-            "h" => 3_600.0,
-            _ => return None,
-        };
-        seconds += number.parse::<f64>().ok()? * unit;
-        rest = after;
+    match text.parse() {
+        Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        Err(_) => text.parse::<SignedDuration>().ok()?.try_into().ok(),
     }
-    Duration::try_from_secs_f64(seconds).ok()
 }
 
 #[cfg(test)]
