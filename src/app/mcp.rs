@@ -66,37 +66,29 @@ const UNTOLD: &str = "It can't be told what you may read: Discord doesn't say. T
 const CHANGED: &str = "What was read changed meanwhile, or may not be read any more.";
 
 /// Parameters of ours.
-const GUILD: ToolParameter = ToolParameter {
-    name: "guild",
-    about: "The id of the server, where your token is for several and nothing else names one.",
-    is_required: false,
-};
-const CHANNEL: ToolParameter = ToolParameter {
-    name: "channel",
-    about: "The channel or thread: `#name`, its id, or a link to it or to a message in it.",
-    is_required: true,
-};
+const GUILD: ToolParameter = ToolParameter::optional(
+    "guild",
+    "The id of the server, where your token is for several and nothing else names one.",
+);
+const CHANNEL: ToolParameter = ToolParameter::required(
+    "channel",
+    "The channel or thread: `#name`, its id, or a link to it or to a message in it.",
+);
 const READ_THREAD: &[ToolParameter] = &[
     CHANNEL,
-    ToolParameter {
-        name: "before",
-        about: "The id of a message: reads those right before it.",
-        is_required: false,
-    },
+    ToolParameter::optional(
+        "before",
+        "The id of a message: reads those right before it.",
+    ),
 ];
 const CONTEXT: &[ToolParameter] = &[
     CHANNEL,
-    ToolParameter {
-        name: "question",
-        about: "What you would ask there. With a link to a message, what you would ask about it.",
-        is_required: false,
-    },
+    ToolParameter::optional(
+        "question",
+        "What you would ask there. With a link to a message, what you would ask about it.",
+    ),
 ];
-const ANSWER: ToolParameter = ToolParameter {
-    name: "answer",
-    about: "The link to an answer of Clew's.",
-    is_required: true,
-};
+const ANSWER: ToolParameter = ToolParameter::required("answer", "The link to an answer of Clew's.");
 
 /// As whom a program reads, the servers it may choose of, and how it comes.
 #[derive(Debug, Clone, PartialEq, Eq)]

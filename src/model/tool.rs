@@ -153,3 +153,22 @@ pub struct ToolParameter {
     /// Whether the tool needs it.
     pub is_required: bool,
 }
+
+impl ToolParameter {
+    pub const fn required(name: &'static str, about: &'static str) -> Self {
+        Self {
+            name,
+            about,
+            is_required: true,
+        }
+    }
+
+    /// One that may be left out.
+    pub const fn optional(name: &'static str, about: &'static str) -> Self {
+        Self {
+            name,
+            about,
+            is_required: false,
+        }
+    }
+}

@@ -21,11 +21,10 @@ pub(super) const CATCH_UP: Tool = Tool {
                 decided, asked and left open.",
         &[
             TARGET,
-            ToolParameter {
-                name: SINCE,
-                about: "How far back instead, like `30m`, `2h`, `3d` or `1w`.",
-                is_required: false,
-            },
+            ToolParameter::optional(
+                SINCE,
+                "How far back instead, like `30m`, `2h`, `3d` or `1w`.",
+            ),
         ],
     ),
     run: run!(catch_up),

@@ -10,11 +10,10 @@ pub(super) const FORGET: Tool = Tool {
         BuiltIn::Forget,
         "Forgets a fact about the asker. Call it only if the asker's own message asks \
                 you to forget it.",
-        &[ToolParameter {
-            name: FACT,
-            about: "The fact as you know it, or part of it.",
-            is_required: true,
-        }],
+        &[ToolParameter::required(
+            FACT,
+            "The fact as you know it, or part of it.",
+        )],
     ),
     run: run!(forget),
     is_kept: false,

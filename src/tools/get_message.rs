@@ -15,16 +15,11 @@ pub(super) const GET_MESSAGE: Tool = Tool {
         BuiltIn::GetMessage,
         "Reads one Discord message. Use it for a message that is linked or named by id.",
         &[
-            ToolParameter {
-                name: MESSAGE,
-                about: "The message's link, or its id.",
-                is_required: true,
-            },
-            ToolParameter {
-                name: CHANNEL,
-                about: "The id of its channel, if only an id is given and it is not this channel.",
-                is_required: false,
-            },
+            ToolParameter::required(MESSAGE, "The message's link, or its id."),
+            ToolParameter::optional(
+                CHANNEL,
+                "The id of its channel, if only an id is given and it is not this channel.",
+            ),
         ],
     ),
     run: run!(get_message),

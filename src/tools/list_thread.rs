@@ -18,11 +18,7 @@ pub(super) const LIST_THREAD: Tool = Tool {
                 first. Each line begins with the message's id.",
         &[
             TARGET,
-            ToolParameter {
-                name: BEFORE,
-                about: "The id of a message: reads those right before it.",
-                is_required: false,
-            },
+            ToolParameter::optional(BEFORE, "The id of a message: reads those right before it."),
         ],
     ),
     run: run!(list_thread),
@@ -30,12 +26,11 @@ pub(super) const LIST_THREAD: Tool = Tool {
 };
 
 /// What [`target`] reads.
-pub(super) const TARGET: ToolParameter = ToolParameter {
-    name: THREAD,
-    about: "The thread or channel: its name as shown (`#name`), its id, or a link to it; this one \
+pub(super) const TARGET: ToolParameter = ToolParameter::optional(
+    THREAD,
+    "The thread or channel: its name as shown (`#name`), its id, or a link to it; this one \
             if left out.",
-    is_required: false,
-};
+);
 const THREAD: &str = "thread";
 const BEFORE: &str = "before";
 /// Messages of one page.

@@ -12,17 +12,12 @@ pub(super) const READ_DOC: Tool = Tool {
         "Reads one of your own documents, which your operator wrote. Your instructions \
                 list them and show only the passages that match the question.",
         &[
-            ToolParameter {
-                name: DOC,
-                about: "Its name as listed; with ` > ` and a heading, what stands below that; or \
+            ToolParameter::required(
+                DOC,
+                "Its name as listed; with ` > ` and a heading, what stands below that; or \
                         words to find in all of them, as the documents would say it.",
-                is_required: true,
-            },
-            ToolParameter {
-                name: PAGE,
-                about: "Which page, from 1, which is the default.",
-                is_required: false,
-            },
+            ),
+            ToolParameter::optional(PAGE, "Which page, from 1, which is the default."),
         ],
     ),
     run: run!(read_doc),

@@ -12,16 +12,8 @@ pub(super) const READ_OUTPUT: Tool = Tool {
         "Reads a result that a tool gave earlier in this conversation, by the id that \
                 search_outputs or a shortened result names.",
         &[
-            ToolParameter {
-                name: ID,
-                about: "The result's id.",
-                is_required: true,
-            },
-            ToolParameter {
-                name: PAGE,
-                about: "Which page, from 1, which is the default.",
-                is_required: false,
-            },
+            ToolParameter::required(ID, "The result's id."),
+            ToolParameter::optional(PAGE, "Which page, from 1, which is the default."),
         ],
     ),
     run: run!(read_output),

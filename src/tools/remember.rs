@@ -11,12 +11,11 @@ pub(super) const REMEMBER: Tool = Tool {
         BuiltIn::Remember,
         "Notes a lasting fact about the asker. Call it only if the asker's own message \
                 asks you to remember something.",
-        &[ToolParameter {
-            name: FACT,
-            about: "One short sentence about the asker that begins with a verb, in the asker's \
+        &[ToolParameter::required(
+            FACT,
+            "One short sentence about the asker that begins with a verb, in the asker's \
                     own words.",
-            is_required: true,
-        }],
+        )],
     ),
     run: run!(remember),
     is_kept: false,

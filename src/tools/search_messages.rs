@@ -23,46 +23,37 @@ use clew_context::engine::window::View;
 use clew_context::model::{ChannelId, Message, MessageId};
 use query::{PAGE_SIZE, Query};
 
-/// A parameter that may be left out.
-const fn optional(name: &'static str, about: &'static str) -> ToolParameter {
-    ToolParameter {
-        name,
-        about,
-        is_required: false,
-    }
-}
-
 pub(super) const SEARCH_MESSAGES: Tool = Tool {
     definition: ToolDefinition::built_in(
         BuiltIn::SearchMessages,
         "Finds messages of this Discord server, and what you and the asker said earlier \
                 in this conversation. Give words, or anything else that is known of them.",
         &[
-            optional(
+            ToolParameter::optional(
                 WORDS,
                 "A few words that the message has, in the language that it is written in.",
             ),
-            optional(AUTHOR, "Who wrote it: a name as shown, or an id."),
-            optional(
+            ToolParameter::optional(AUTHOR, "Who wrote it: a name as shown, or an id."),
+            ToolParameter::optional(
                 CHANNEL,
                 "The channel or thread: its name as shown (`#name`), its id, or a link to it.",
             ),
-            optional(
+            ToolParameter::optional(
                 AFTER,
                 "The earliest time in UTC, as `2026-03-19 10:30` or `2026-03-19`.",
             ),
-            optional(BEFORE, "Only before this time, likewise."),
-            optional(
+            ToolParameter::optional(BEFORE, "Only before this time, likewise."),
+            ToolParameter::optional(
                 HAS,
                 "What it has: `file`, `image` or `link`, or several of them.",
             ),
-            optional(PINNED, "`true` for pinned messages, `false` for others."),
-            optional(REPLIES_TO, "Whom it replies to: a name as shown, or an id."),
-            optional(
+            ToolParameter::optional(PINNED, "`true` for pinned messages, `false` for others."),
+            ToolParameter::optional(REPLIES_TO, "Whom it replies to: a name as shown, or an id."),
+            ToolParameter::optional(
                 ORDER,
                 "`relevance` (those with the most of the words first) or `time` (the newest first).",
             ),
-            optional(PAGE, "A number from 2 for those after the first."),
+            ToolParameter::optional(PAGE, "A number from 2 for those after the first."),
         ],
     ),
     run: run!(search_messages),

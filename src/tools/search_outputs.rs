@@ -17,11 +17,10 @@ pub(super) const SEARCH_OUTPUTS: Tool = Tool {
         BuiltIn::SearchOutputs,
         "Finds results that your tools gave earlier in this conversation, by words of \
                 their calls. Gives one line each, beginning with the id for read_output.",
-        &[ToolParameter {
-            name: WORDS,
-            about: "Words of the calls; the newest results if left out.",
-            is_required: false,
-        }],
+        &[ToolParameter::optional(
+            WORDS,
+            "Words of the calls; the newest results if left out.",
+        )],
     ),
     run: run!(search_outputs),
     is_kept: false,
