@@ -12,8 +12,9 @@ mod pace;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
@@ -173,7 +174,7 @@ impl Runs {
     /// # Errors
     /// Whose runs are as many as may be.
     pub fn begin(&self, new: NewRun) -> Result<RunSlot, Full> {
-        let mut known = self.shared.known();
+        let mut known = self.shared.known.lock();
         known.has_room(self.shared.most, &new)?;
         let run = Arc::new(Run {
             id: new.id,
@@ -199,24 +200,24 @@ impl Runs {
 
     /// Those that stand somewhere, the oldest first.
     pub fn under_way(&self) -> Vec<Arc<Run>> {
-        let known = self.shared.known();
+        let known = self.shared.known.lock();
         let runs = known.under_way.values();
         runs.filter(|run| run.place().is_some()).cloned().collect()
     }
 
     /// The run with this id.
     pub fn get(&self, id: InteractionId) -> Option<Arc<Run>> {
-        self.shared.known().under_way.get(&id).cloned()
+        self.shared.known.lock().under_way.get(&id).cloned()
     }
 
     /// Those that broke off and have not been reported.
     pub fn broken_off(&self) -> OpenRuns {
-        OpenRuns(self.shared.known().broken_off.clone())
+        OpenRuns(self.shared.known.lock().broken_off.clone())
     }
 
     /// It has been said, or cannot be said, that a run broke off.
     pub fn reported(&self, id: InteractionId) {
-        self.shared.known().broken_off.remove(&id);
+        self.shared.known.lock().broken_off.remove(&id);
         self.shared.changed.send_replace(());
     }
 }
@@ -229,7 +230,7 @@ impl StateFile for Runs {
     }
 
     fn content(&self) -> OpenRuns {
-        let known = self.shared.known();
+        let known = self.shared.known.lock();
         let under_way = known.under_way.iter();
         let mut open: BTreeMap<InteractionId, OpenRun> = under_way
             .filter_map(|(id, run)| Some((*id, run.open()?)))
@@ -262,12 +263,6 @@ impl RunTable {
     }
 }
 
-impl Shared {
-    fn known(&self) -> MutexGuard<'_, RunTable> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Run {
     /// Where it stands; none while that is being made.
     pub fn place(&self) -> Option<RunPlace> {
@@ -281,7 +276,7 @@ impl Run {
     pub fn hears(&self, message: &Message) {
         let is_meant =
             self.thread.get() == Some(&message.channel) && self.asker == message.author.id;
-        let mut heard = self.known_heard();
+        let mut heard = self.heard.lock();
         if is_meant && heard.len() < MOST_HEARD {
             heard.push(message.id);
         }
@@ -289,11 +284,7 @@ impl Run {
 
     /// What its asker wrote, oldest first.
     pub fn heard(&self) -> Vec<MessageId> {
-        self.known_heard().clone()
-    }
-
-    fn known_heard(&self) -> MutexGuard<'_, Vec<MessageId>> {
-        self.heard.lock().unwrap_or_else(PoisonError::into_inner)
+        self.heard.lock().clone()
     }
 
     fn open(&self) -> Option<OpenRun> {
@@ -348,7 +339,7 @@ impl RunSlot {
 
 impl Drop for RunSlot {
     fn drop(&mut self) {
-        let mut known = self.shared.known();
+        let mut known = self.shared.known.lock();
         known.under_way.remove(&self.run.id);
         if let Some(open) = self.run.open().filter(|_| !*self.is_told.get_mut()) {
             known.broken_off.insert(self.run.id, open);

@@ -2,9 +2,10 @@
 //! over for a while, then a single request tests it.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// So many failures in a row open the breaker.
@@ -52,23 +53,23 @@ impl Breaker {
 
     /// An earlier process found that the server does not answer: so it is until it has.
     pub(super) fn suspect(&self) {
-        self.state().pauses = 1;
+        self.state.lock().pauses = 1;
     }
 
     /// Whether [`Breaker::pass`] would let a request through.
     pub(super) fn lets_through(&self, now: Instant) -> bool {
-        self.state().lets_through(now)
+        self.state.lock().lets_through(now)
     }
 
     /// Whether the server has failed so often, and not answered since; one that only asked for a
     /// pause has not.
     pub(super) fn is_open(&self) -> bool {
-        self.state().pauses > 0
+        self.state.lock().pauses > 0
     }
 
     /// Lets a request through: any while closed, after the pause one at a time.
     pub(super) fn pass(self: &Arc<Self>, now: Instant) -> Option<BreakerPass> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if !state.lets_through(now) {
             return None;
         }
@@ -88,10 +89,6 @@ impl Breaker {
             breaker: Arc::clone(self),
             is_test,
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, BreakerState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A pause after so many others. Half of it is random, so that bots do not come
@@ -121,7 +118,7 @@ impl BreakerState {
 impl BreakerPass {
     /// The server answered: closes the breaker. Returns whether it was open.
     pub(super) fn answered(self) -> bool {
-        let mut state = self.breaker.state();
+        let mut state = self.breaker.state.lock();
         let was_open = state.test_at.is_some();
         *state = BreakerState::default();
         was_open
@@ -130,7 +127,7 @@ impl BreakerPass {
     /// The server failed, and may have said how long to wait. Returns the pause if one
     /// begins.
     pub(super) fn failed(self, retry_after: Option<Duration>, now: Instant) -> Option<Duration> {
-        let mut state = self.breaker.state();
+        let mut state = self.breaker.state.lock();
         if state.test_at.is_some() && !self.is_test {
             // Sent before the breaker opened, or for want of another server.
             return None;
@@ -150,7 +147,7 @@ impl BreakerPass {
 impl Drop for BreakerPass {
     fn drop(&mut self) {
         if self.is_test {
-            self.breaker.state().is_testing = false;
+            self.breaker.state.lock().is_testing = false;
         }
     }
 }

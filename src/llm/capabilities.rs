@@ -2,9 +2,9 @@
 //! model may be, and whether that takes images. Shared by the clients of all its models.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::dialect::Dialect;
@@ -96,7 +96,7 @@ impl Capabilities {
     }
 
     fn with<T>(&self, look: impl FnOnce(&mut KnownCapabilities) -> T) -> T {
-        look(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.0.lock())
     }
 }
 

@@ -2,7 +2,9 @@
 //! may have worked on counts, also one that broke off or was cancelled.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::Usage;
 use super::estimate::{estimated, tokens};
@@ -45,21 +47,17 @@ impl TokenMeter {
 
     /// What has been used of the limits that count for somebody.
     pub fn shares(&self, payer: Payer) -> Shares {
-        self.today().shares(payer, (self.clock)())
+        self.today.lock().shares(payer, (self.clock)())
     }
 
     /// What everybody has used together; none without a limit.
     pub fn total(&self) -> Option<Share> {
-        self.today().total((self.clock)())
+        self.today.lock().total((self.clock)())
     }
 
     /// What is kept over a restart.
     pub fn used(&self) -> UsedTokens {
-        self.today().used().clone()
-    }
-
-    fn today(&self) -> MutexGuard<'_, DailyTokens> {
-        self.today.lock().unwrap_or_else(PoisonError::into_inner)
+        self.today.lock().used().clone()
     }
 }
 
@@ -111,6 +109,6 @@ impl Drop for Charge<'_> {
     fn drop(&mut self) {
         let TokenAccount { meter, payer } = self.account;
         let now = (meter.clock)();
-        meter.today().add(*payer, self.tokens(), now);
+        meter.today.lock().add(*payer, self.tokens(), now);
     }
 }

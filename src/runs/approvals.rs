@@ -5,9 +5,10 @@
 //! wants it waits; what an earlier process left is never decided on.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
@@ -151,7 +152,7 @@ impl Approvals {
 
     /// Lets a call wait; none if too many do.
     pub fn ask(&self, new: NewApproval) -> Option<Approval> {
-        let mut known = self.0.known();
+        let mut known = self.0.known.lock();
         let own = new.open.turn;
         let others = known.turns.iter().filter(|(turn, _)| **turn != own);
         let others: Vec<_> = others.map(|(_, whose)| *whose).collect();
@@ -193,7 +194,7 @@ impl Approvals {
         roles: &[RoleId],
         is_allowed: bool,
     ) -> Result<(), Undecided> {
-        let mut known = self.0.known();
+        let mut known = self.0.known.lock();
         let waiting = known.waiting.get_mut(&id).ok_or(Undecided::Over)?;
         let approvers = &waiting.approvers;
         let may =
@@ -208,7 +209,7 @@ impl Approvals {
 
     /// A call of a turn that a restart cut off: whether it had been allowed.
     pub fn cut_off(&self, turn: TurnId, call: &str) -> Option<bool> {
-        let known = self.0.known();
+        let known = self.0.known.lock();
         let mut left = known.left.values();
         let found = left.find(|open| open.turn == turn.0 && open.call == call);
         found.map(|open| open.is_allowed)
@@ -217,7 +218,7 @@ impl Approvals {
     /// Those that nobody waits for and whose message does not say so: what an earlier process
     /// left, or of this one what a turn gave up.
     pub fn untold(&self, of: Option<TurnId>) -> Vec<(u64, OpenApproval)> {
-        let known = self.0.known();
+        let known = self.0.known.lock();
         let (all, turn) = match of {
             Some(turn) => (&known.decided, Some(turn.0)),
             None => (&known.left, None),
@@ -230,7 +231,7 @@ impl Approvals {
 
     /// The message of one says what became of it, or never can.
     pub fn told(&self, id: u64) {
-        let mut known = self.0.known();
+        let mut known = self.0.known.lock();
         let Register { decided, left, .. } = &mut *known;
         for open in [decided.get_mut(&id), left.get_mut(&id)]
             .into_iter()
@@ -244,7 +245,7 @@ impl Approvals {
 
     /// A turn is over: nobody will ask for its calls again.
     pub fn turn_over(&self, turn: TurnId) {
-        let mut known = self.0.known();
+        let mut known = self.0.known.lock();
         known.turns.remove(&turn.0);
         let before = (known.decided.len(), known.left.len());
         known
@@ -269,7 +270,7 @@ impl StateFile for Approvals {
     }
 
     fn content(&self) -> OpenApprovals {
-        let known = self.0.known();
+        let known = self.0.known.lock();
         let waiting = known
             .waiting
             .iter()
@@ -293,7 +294,7 @@ impl Approval {
     /// Waits until the next process would know of it as it is now; false if it cannot.
     pub async fn is_noted(&self) -> bool {
         let noted = |written: &Written| {
-            let known = self.shared.known();
+            let known = self.shared.known.lock();
             let now = known.waiting.get(&self.id).map(|one| &one.open);
             written.content.0.get(&self.id) == now
         };
@@ -334,7 +335,7 @@ impl Approval {
 
     /// The message that asks for it.
     pub fn message(&self) -> Option<MessageId> {
-        let known = self.shared.known();
+        let known = self.shared.known.lock();
         known.waiting.get(&self.id)?.open.message
     }
 
@@ -344,7 +345,7 @@ impl Approval {
     }
 
     fn change(&self, change: impl FnOnce(&mut OpenApproval)) {
-        if let Some(waiting) = self.shared.known().waiting.get_mut(&self.id) {
+        if let Some(waiting) = self.shared.known.lock().waiting.get_mut(&self.id) {
             change(&mut waiting.open);
         }
         self.shared.changed.send_replace(());
@@ -353,7 +354,7 @@ impl Approval {
 
 impl Drop for Approval {
     fn drop(&mut self) {
-        let mut known = self.shared.known();
+        let mut known = self.shared.known.lock();
         if let Some(waiting) = known.waiting.remove(&self.id) {
             known.decided.insert(self.id, waiting.open);
             while known.decided.len() > MOST_LEFT {
@@ -362,12 +363,6 @@ impl Drop for Approval {
         }
         drop(known);
         self.shared.changed.send_replace(());
-    }
-}
-
-impl Shared {
-    fn known(&self) -> MutexGuard<'_, Register> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Telemetry that stays in memory, for tests.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::event::Event;
 use super::line::Ids;
@@ -22,34 +24,29 @@ pub struct RecordedLine {
 impl Lines {
     /// Everything so far, without removing it.
     pub fn all(&self) -> Vec<RecordedLine> {
-        self.lock().clone()
+        self.0.lock().clone()
     }
 
     /// Everything so far, removing it.
     pub fn take(&self) -> Vec<RecordedLine> {
-        std::mem::take(&mut *self.lock())
+        std::mem::take(&mut *self.0.lock())
     }
 
     /// The lines as one text.
     pub fn text(&self) -> String {
-        let all = self.lock();
+        let all = self.0.lock();
         all.iter().map(|recorded| recorded.line.as_str()).collect()
     }
 
     /// The number of events with this name.
     pub fn count(&self, name: &str) -> usize {
-        let all = self.lock();
+        let all = self.0.lock();
         all.iter()
             .filter(|recorded| recorded.event.name() == name)
             .count()
     }
 
     pub(super) fn push(&self, ids: Ids, event: Event, line: String) {
-        self.lock().push(RecordedLine { ids, event, line });
-    }
-
-    /// A holder that panicked left whole entries: there is nothing to repair.
-    fn lock(&self) -> MutexGuard<'_, Vec<RecordedLine>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().push(RecordedLine { ids, event, line });
     }
 }

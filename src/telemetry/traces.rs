@@ -8,10 +8,11 @@ mod export;
 mod otlp;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -103,7 +104,7 @@ impl Traces {
         let Some(turn) = ids.turn.filter(|_| is_told) else {
             return;
         };
-        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.0.open.lock();
         if open.len() >= MAX_OPEN && !open.contains_key(&turn) {
             return;
         }
@@ -125,7 +126,7 @@ impl Traces {
         stages: &StageTimes,
         clock: UnixMillis,
     ) {
-        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = self.0.open.lock();
         let noted = turn.and_then(|turn| open.remove(&turn)).unwrap_or_default();
         drop(open);
         let wall = Wall {

@@ -4,12 +4,13 @@
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
+use parking_lot::{Condvar, Mutex};
 use tracing_appender::rolling::{RollingFileAppender, Rotation};
 
 use super::event::{Dropped, Event};
@@ -72,7 +73,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.shared.lock().is_closed = true;
+        self.shared.waiting.lock().is_closed = true;
         self.shared.woken.notify_one();
         // Nothing is ever sent: the channel closes when the thread ends.
         let _ = self.ended.recv_timeout(CLOSING);
@@ -83,12 +84,12 @@ impl LineQueue {
     /// Queues a line; `None` (a line that could not be made) is counted.
     pub(super) fn push(&self, line: Option<String>) {
         if let Some(here) = &self.0.here {
-            let mut here = here.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut here = here.lock();
             let lost = usize::from(line.is_none());
             let lines = Vec::from_iter(line);
             return here.write(&self.0, &lines, lost);
         }
-        let mut waiting = self.0.lock();
+        let mut waiting = self.0.waiting.lock();
         match line {
             Some(line) if waiting.lines.len() < self.0.queue_lines => waiting.lines.push(line),
             _ => {
@@ -108,22 +109,15 @@ impl LineQueue {
 }
 
 impl SharedQueue {
-    /// A holder that panicked left whole lines: there is nothing to repair.
-    fn lock(&self) -> MutexGuard<'_, WaitingLines> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits for something to do and takes it.
     fn take(&self) -> WaitingLines {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         while waiting.lines.is_empty() && waiting.lost == 0 && !waiting.is_closed {
             waiting.is_idle = true;
-            let woken = self.woken.wait(waiting);
-            waiting = woken.unwrap_or_else(PoisonError::into_inner);
+            self.woken.wait(&mut waiting);
         }
         let is_open = |waiting: &mut WaitingLines| !waiting.is_closed;
-        let gathered = self.woken.wait_timeout_while(waiting, GATHERING, is_open);
-        let (mut waiting, _) = gathered.unwrap_or_else(PoisonError::into_inner);
+        self.woken.wait_while_for(&mut waiting, is_open, GATHERING);
         let is_closed = waiting.is_closed;
         WaitingLines {
             is_closed,
@@ -414,7 +408,7 @@ mod tests {
 
     impl Write for Log {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().write(bytes)
+            self.0.lock().write(bytes)
         }
 
         fn flush(&mut self) -> io::Result<()> {
@@ -432,7 +426,7 @@ mod tests {
         let _other = tracing::Dispatch::new(tracing_subscriber::registry());
         let _logged = tracing::subscriber::set_default(subscriber.finish());
         let warnings = || {
-            let told = String::from_utf8(std::mem::take(&mut *log.0.lock().unwrap())).unwrap();
+            let told = String::from_utf8(std::mem::take(&mut *log.0.lock())).unwrap();
             let warnings = told.lines().filter(|line| line.contains("WARN"));
             warnings.count()
         };

@@ -1,9 +1,9 @@
 //! What is looked up at each scrape rather than counted. What cannot be looked up is left
 //! out, so that no old value stands in for it.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric};
 use prometheus_client::metrics::MetricType;
@@ -68,14 +68,13 @@ impl Latest {
     }
 
     pub(super) fn set(&self, gauges: Gauges) {
-        *self.gauges.lock().unwrap_or_else(PoisonError::into_inner) = gauges;
+        *self.gauges.lock() = gauges;
     }
 }
 
 impl Collector for Latest {
     fn encode(&self, encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
-        let gauges = self.gauges.lock();
-        let gauges = gauges.unwrap_or_else(PoisonError::into_inner).clone();
+        let gauges = self.gauges.lock().clone();
         let mut to = Encoding(encoder);
         let build = [
             ("version", env!("CARGO_PKG_VERSION")),
