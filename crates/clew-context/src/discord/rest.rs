@@ -315,34 +315,6 @@ impl RestReader {
         }
     }
 
-    /// The text of an attached file, cut at `max_bytes`.
-    ///
-    /// # Errors
-    /// [`Fallback::Forbidden`] if the address is not on Discord's CDN,
-    /// [`Fallback::Malformed`] if it is not UTF-8, otherwise like `page`.
-    pub async fn file(
-        &self,
-        url: &str,
-        max_bytes: u64,
-        deadline: Instant,
-    ) -> Result<String, RestError> {
-        self.files.text(url, max_bytes, deadline).await
-    }
-
-    /// All bytes of an attached file, at most `max_bytes`.
-    ///
-    /// # Errors
-    /// [`Fallback::Forbidden`] if the address is not on Discord's CDN,
-    /// [`Fallback::Malformed`] if there are more bytes, otherwise like `page`.
-    pub async fn whole_file(
-        &self,
-        url: &str,
-        max_bytes: u64,
-        deadline: Instant,
-    ) -> Result<Vec<u8>, RestError> {
-        self.files.whole(url, max_bytes, deadline).await
-    }
-
     /// A GET that is never shared; `path` comes without `/api/v10/`.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use reqwest::{Client, Method, Url, redirect};
 use tokio::time::{Instant, timeout_at};
 
 use super::address::Address;
-use super::malformed;
+use super::{RestReader, malformed};
 use crate::discord::error::{ConnectError, RestError};
 use crate::model::Fallback;
 use crate::outside::{Http, Sending};
@@ -41,31 +41,6 @@ impl Files {
     /// Its connections, for the API.
     pub(super) fn http(&self) -> Http {
         self.http.clone()
-    }
-
-    /// The file's first `max_bytes` bytes as text.
-    pub(super) async fn text(
-        &self,
-        url: &str,
-        max_bytes: u64,
-        deadline: Instant,
-    ) -> Result<String, RestError> {
-        let (bytes, cut) = self.first_bytes(url, max_bytes, deadline).await?;
-        utf8(bytes, cut).ok_or_else(malformed)
-    }
-
-    /// The whole file. One of more than `max_bytes` bytes is not read to its end.
-    pub(super) async fn whole(
-        &self,
-        url: &str,
-        max_bytes: u64,
-        deadline: Instant,
-    ) -> Result<Vec<u8>, RestError> {
-        let (bytes, cut) = self.first_bytes(url, max_bytes, deadline).await?;
-        if cut {
-            return Err(malformed());
-        }
-        Ok(bytes)
     }
 
     /// The file's first `max_bytes` bytes, and whether there are more.
@@ -114,6 +89,41 @@ impl Files {
             bytes.extend_from_slice(&chunk);
         }
         Ok((bytes, false))
+    }
+}
+
+impl RestReader {
+    /// The text of an attached file, cut at `max_bytes`.
+    ///
+    /// # Errors
+    /// [`Fallback::Forbidden`] if the address is not on Discord's CDN,
+    /// [`Fallback::Malformed`] if it is not UTF-8, otherwise like `page`.
+    pub async fn file(
+        &self,
+        url: &str,
+        max_bytes: u64,
+        deadline: Instant,
+    ) -> Result<String, RestError> {
+        let (bytes, cut) = self.files.first_bytes(url, max_bytes, deadline).await?;
+        utf8(bytes, cut).ok_or_else(malformed)
+    }
+
+    /// All bytes of an attached file, at most `max_bytes`, beyond which it is not read.
+    ///
+    /// # Errors
+    /// [`Fallback::Forbidden`] if the address is not on Discord's CDN,
+    /// [`Fallback::Malformed`] if there are more bytes, otherwise like `page`.
+    pub async fn whole_file(
+        &self,
+        url: &str,
+        max_bytes: u64,
+        deadline: Instant,
+    ) -> Result<Vec<u8>, RestError> {
+        let (bytes, cut) = self.files.first_bytes(url, max_bytes, deadline).await?;
+        if cut {
+            return Err(malformed());
+        }
+        Ok(bytes)
     }
 }
 
