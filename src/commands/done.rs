@@ -136,9 +136,15 @@ impl Done {
 
     /// An embed of these fields.
     pub(super) fn fields(title: &str, fields: Vec<(&str, String)>) -> Self {
+        Self::described(title, "", fields)
+    }
+
+    /// An embed of a text and these fields.
+    pub(super) fn described(title: &str, text: &str, fields: Vec<(&str, String)>) -> Self {
         let fields = fields.into_iter();
         let embed = AnswerEmbed {
             title: title.to_owned(),
+            description: text.to_owned(),
             fields: fields
                 .map(|(name, value)| (name.to_owned(), value))
                 .collect(),
@@ -147,7 +153,7 @@ impl Done {
         Self::answer(Answer::default().with_embed(embed))
     }
 
-    /// The same, as plain text.
+    /// Plain text.
     pub(super) fn say(text: impl Into<String>) -> Self {
         Self::answer(Answer::for_caller(text))
     }

@@ -10,7 +10,7 @@ use super::{CommandServices, words};
 use clew_context::model::{
     ChannelId, ChannelMode, LinkContext, LoneContext, PlaceContext, ReplyTarget, RoleId,
 };
-use clew_discord::model::{Answer, AnswerEmbed, CommandData, OptionKind, OptionSpec};
+use clew_discord::model::{CommandData, OptionKind, OptionSpec};
 use clew_store::model::{Change, GuildSettings, RoleLimits, SettingsChange};
 
 pub(super) const SETTINGS: Command = Command {
@@ -162,9 +162,10 @@ async fn prompt(services: &CommandServices<'_>, call: &Call) -> Result<Done, Sto
         ..SettingsChange::default()
     };
     let after = services.memory.change_settings(guild, &change).await?;
+    let told = |title, prompt| Done::described(title, prompt, Vec::new());
     Ok(match (&after.prompt, &before.prompt) {
-        (Some(prompt), _) => titled("In this server I am told, too", prompt),
-        (None, Some(prompt)) => titled("In this server I am no longer told", prompt),
+        (Some(prompt), _) => told("In this server I am told, too", prompt),
+        (None, Some(prompt)) => told("In this server I am no longer told", prompt),
         (None, None) => Done::say("In this server I am told nothing of its own."),
     })
 }
@@ -243,25 +244,8 @@ fn shown(
         .prompt
         .as_ref()
         .map(|prompt| format!("I am told:\n{prompt}"));
-    let fields = fields(services, call, settings).into_iter();
-    let embed = AnswerEmbed {
-        title: title.to_owned(),
-        description: description.unwrap_or_default(),
-        fields: fields
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect(),
-        ..AnswerEmbed::default()
-    };
-    Done::answer(Answer::default().with_embed(embed))
-}
-
-fn titled(title: &str, text: &str) -> Done {
-    let embed = AnswerEmbed {
-        title: title.to_owned(),
-        description: text.to_owned(),
-        ..AnswerEmbed::default()
-    };
-    Done::answer(Answer::default().with_embed(embed))
+    let fields = fields(services, call, settings);
+    Done::described(title, &description.unwrap_or_default(), fields)
 }
 
 /// The change asked for, or what is wrong with the options together.
