@@ -135,6 +135,8 @@ pub(crate) enum What {
         messages: Vec<Id>,
         marks: Vec<Mark>,
     },
+    /// A process could not be the bot: until then it is in no other's place.
+    Unable { until: i64 },
     /// On so many machines there is a process now, whether it is the bot or not.
     Machines { up: usize },
     /// What a process sent arrived when it was not the bot, or not any more.

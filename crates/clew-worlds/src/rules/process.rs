@@ -160,8 +160,12 @@ const HANDS_OVER: i64 = 45_000;
 /// A process that an operator drains lets another one be the bot.
 pub(crate) fn hands_over(evidence: &Evidence) -> Verdict {
     let (mut since, mut machines, mut drained) = (None, 0, 0);
+    let mut unable = Vec::new();
     let (mut judged, mut found) = (0, None);
     for happened in &evidence.history {
+        // Whether another one can be the bot is known if there are more than cannot.
+        let cannot = unable.iter().filter(|until| **until >= happened.at).count() + drained;
+        since = since.filter(|_| machines > cannot);
         if let Some(since) = since.filter(|since| happened.at - since > HANDS_OVER) {
             found.get_or_insert(format!(
                 "{} ms: the process that is drained since {since} ms is still the bot",
@@ -170,10 +174,10 @@ pub(crate) fn hands_over(evidence: &Evidence) -> Verdict {
         }
         match &happened.what {
             What::Machines { up } => machines = *up,
+            What::Unable { until } => unable.push(*until),
             What::Fault { name: "drained" } => {
                 drained += 1;
-                // Whether another can be the bot is known if there are more than were drained.
-                since = since.or_else(|| (machines > drained).then_some(happened.at));
+                since = since.or_else(|| (machines > cannot + 1).then_some(happened.at));
             }
             What::Started { .. } | What::Killed { .. } | What::Ended { .. } => {
                 judged += usize::from(since.is_some());
@@ -182,7 +186,6 @@ pub(crate) fn hands_over(evidence: &Evidence) -> Verdict {
             What::Fault { name } if CUTS.contains(name) => since = None,
             _ => {}
         }
-        since = since.filter(|_| machines >= ENOUGH);
     }
     if judged == 0 && found.is_none() {
         return Verdict::Unreached;

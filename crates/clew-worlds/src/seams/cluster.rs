@@ -237,7 +237,9 @@ impl Cluster for LocalCluster {
         let noted = self
             .net
             .at_rows(|rows| rows.unable_until.insert(self.process, until));
-        noted.await.map(|_| ())
+        noted.await?;
+        self.net.world.note(What::Unable { until });
+        Ok(())
     }
 
     async fn reshard(&self, shards: u32) -> Result<(), Error> {
