@@ -390,8 +390,10 @@ async fn give_way(
         } else {
             None
         };
-        // It fails if the loop has just ended.
-        given.map(|given| loop_events.send(given));
+        if let Some(given) = given {
+            // It fails if the loop has just ended.
+            let _ = loop_events.send(given);
+        }
         // It may be told of nothing more: that is only slow.
         let _ = timeout(LOOK_EVERY, drains.wait_for(|drains| *drains)).await;
     }

@@ -160,9 +160,10 @@ fn show(out: &mut impl Write, status: &ClusterStatus) -> io::Result<()> {
         None => writeln!(out, "no process is the bot (last epoch {epoch})")?,
     }
     for node in &status.nodes {
-        let does = match status.holder.as_ref() == Some(&node.name) {
-            true => format!("is the bot, {} of {} shards", node.connected, node.shards),
-            false => "stands by".to_owned(),
+        let does = if status.holder.as_ref() == Some(&node.name) {
+            format!("is the bot, {} of {} shards", node.connected, node.shards)
+        } else {
+            "stands by".to_owned()
         };
         let does = does + if node.drains { ", is drained" } else { "" };
         let name = sanitise::line(&node.name);
