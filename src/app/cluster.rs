@@ -120,7 +120,7 @@ pub(super) async fn run_by_turns(
                 );
                 if is_ours && let Some(cluster) = &outside.cluster {
                     // It fails if the database is not reached: then nobody is the bot.
-                    let _ = cluster.is_unable().await;
+                    let _ = cluster.note_unable().await;
                 }
                 sleep(AGAIN).await;
             }

@@ -51,11 +51,11 @@ pub trait Cluster: Send + Sync {
     /// The store's error.
     async fn drain(&self, node: &str) -> Result<bool, Error>;
 
-    /// This process could not be the bot just now: whoever is drained does not hand over to it.
+    /// Notes that this process could not be the bot just now: whoever is drained does not hand over to it.
     ///
     /// # Errors
     /// The store's error.
-    async fn is_unable(&self) -> Result<(), Error>;
+    async fn note_unable(&self) -> Result<(), Error>;
 
     /// From now on the bot has so many shards; as many as Discord recommends for 0.
     ///

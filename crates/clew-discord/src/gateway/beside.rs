@@ -54,8 +54,9 @@ pub(super) async fn next_set(
             return pending().await;
         };
         tokio::select! {
-            next = made(context, dial, rest, (running, count)) => return next,
+            biased;
             _ = wanted.wait_for(|wanted| *wanted != count) => {}
+            next = made(context, dial, rest, (running, count)) => return next,
         }
     }
 }
@@ -142,6 +143,7 @@ async fn ready(
     };
     let ready = timeout(PATIENCE + PATIENCE_EACH * count, ready);
     let ready = tokio::select! {
+        biased;
         ready = ready => ready.unwrap_or_else(|_| Err(Why::Now("they took too long".to_owned()))),
         ended = set.ended() => Err(match ended {
             Err(reason) => Why::Never(reason.to_string()),

@@ -210,7 +210,7 @@ impl Cluster for PostgresCluster {
         drained.await
     }
 
-    async fn is_unable(&self) -> Result<(), Error> {
+    async fn note_unable(&self) -> Result<(), Error> {
         let noted = self.beside(async |client| {
             let sql = "UPDATE nodes SET unable_until = clock_timestamp() + make_interval(secs => $2) \
                        WHERE name = $1";

@@ -232,7 +232,7 @@ impl Cluster for LocalCluster {
         drained.await
     }
 
-    async fn is_unable(&self) -> Result<(), Error> {
+    async fn note_unable(&self) -> Result<(), Error> {
         let until = self.net.world.clock.elapsed_ms() + UNABLE;
         let noted = self
             .net

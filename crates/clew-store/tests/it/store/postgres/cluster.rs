@@ -153,7 +153,19 @@ async fn a_drained_process_leaves_the_lease_to_others() {
     assert!(!*drains.borrow());
     assert!(ours(c.ask().await.unwrap()).is_none());
     drains.changed().await.unwrap();
-    assert!(*drains.borrow());
+    assert!(*drains.borrow_and_update());
+    c.note_unable().await.unwrap();
+    let stands_by = async {
+        loop {
+            assert!(ours(c.ask().await.unwrap()).is_none());
+            sleep(Duration::from_millis(500)).await;
+        }
+    };
+    let relieved_no_more = tokio::time::timeout(PATIENCE, drains.wait_for(|drains| !drains));
+    tokio::select! {
+        () = stands_by => {}
+        found = relieved_no_more => drop(found.expect("nobody can be the bot in its place").unwrap()),
+    }
 }
 
 /// Its database says so, or nobody answers it.
