@@ -394,8 +394,8 @@ async fn give_way(
             // It fails if the loop has just ended.
             let _ = loop_events.send(given);
         }
-        // It may be told of nothing more: that is only slow.
-        let _ = timeout(LOOK_EVERY, drains.wait_for(|drains| *drains)).await;
+        // It fails if the tenure is over, as the loop soon is.
+        let _ = timeout(LOOK_EVERY, drains.changed()).await;
     }
 }
 
