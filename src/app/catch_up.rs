@@ -36,11 +36,9 @@ pub(super) struct CatchUp {
     settings: CatchUpConfig,
     /// Until when the process before had heard and handled everything.
     before: Option<UnixMillis>,
-    /// How many shards there are; 0 before the first.
-    count: u32,
-    /// Since when the round looks that was under way when their number changed.
+    /// Since when the round looks that was under way when the number of shards changed.
     carried: Option<UnixMillis>,
-    /// Those that have had a session in this process.
+    /// Shards that have had a session in this process.
     met: HashSet<u32>,
     round: Option<Round>,
 }
@@ -106,7 +104,6 @@ impl CatchUp {
         Self {
             settings,
             before,
-            count: 0,
             carried: None,
             met: HashSet::new(),
             round: None,
@@ -126,9 +123,17 @@ impl CatchUp {
 
     /// The session went on, so nothing was missed. Returns whether it is the one of an earlier
     /// process.
-    pub(super) fn resumed(&mut self, shard: u32, shards: u32) -> bool {
-        self.count = shards;
+    pub(super) fn resumed(&mut self, shard: u32) -> bool {
         self.met.insert(shard)
+    }
+
+    /// There are so many shards in place of others: a server may be any one's now.
+    pub(super) fn renumbered(&mut self, shards: u32) {
+        self.met.extend(0..shards);
+        if let Some(round) = &mut self.round {
+            self.carried = round.since().into_iter().chain(self.carried).min();
+            round.shards.clear();
+        }
     }
 
     /// A fresh session begins after one that was not heard since then. Returns whether there is
@@ -138,20 +143,11 @@ impl CatchUp {
         &mut self,
         mark: Mark,
         unheard: Option<UnixMillis>,
-        (guilds, shards): (&[GuildId], u32),
+        guilds: &[GuildId],
         under_way: impl IntoIterator<Item = MessageId>,
         (now, at): (UnixMillis, Instant),
     ) -> bool {
         let shard = mark.shard();
-        if ![0, shards].contains(&self.count) {
-            // A server may be any shard's now.
-            self.met.extend(0..shards);
-            if let Some(round) = &mut self.round {
-                self.carried = round.since().into_iter().chain(self.carried).min();
-                round.shards.clear();
-            }
-        }
-        self.count = shards;
         let is_first = self.met.insert(shard);
         let unheard = unheard.filter(|_| !is_first);
         let unheard = unheard.into_iter().chain(self.carried).min();

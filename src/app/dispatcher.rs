@@ -61,7 +61,7 @@ pub(super) struct Dispatcher {
     rules: Rules,
     /// Which events are finished.
     progress: Arc<Mutex<ShardProgress>>,
-    /// How many shards there are; 0 before the first READY.
+    /// How many shards there are; 0 before the first is connected.
     shards: u32,
     /// Those that are connected.
     connected: BTreeSet<u32>,
@@ -270,6 +270,13 @@ impl Dispatcher {
 
     /// Returns since when nothing was heard.
     fn connected(&mut self, shard: u32, resumed: bool) -> Option<UnixMillis> {
+        let shards = self.progress().shard_count();
+        if ![0, shards].contains(&self.shards) {
+            self.connected.clear();
+            self.down = (0..shards).map(|one| (one, Instant::now())).collect();
+            self.catch_up.renumbered(shards);
+        }
+        self.shards = shards;
         self.connected.insert(shard);
         self.down.remove(&shard);
         let unheard = self.progress().connected(shard);
@@ -291,11 +298,6 @@ impl Dispatcher {
 
     fn ready(&mut self, ready: &Ready, mark: Mark) {
         let shard = mark.shard();
-        if ![0, ready.shards].contains(&self.shards) {
-            self.connected.clear();
-            self.down = (0..ready.shards).map(|one| (one, Instant::now())).collect();
-        }
-        self.shards = ready.shards;
         let unheard = self.connected(shard, false);
         self.replayed.remove(&shard);
         self.catch_up(ready, mark, unheard);

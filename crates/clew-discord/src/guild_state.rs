@@ -18,6 +18,7 @@ mod start_thread;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+pub(crate) use current::shard_of;
 pub use partial::{
     PartialChannel, PartialGuild, PartialMember, PartialOverwrite, PartialRole, PartialThreadMember,
 };
@@ -262,7 +263,7 @@ impl GuildState {
     pub fn keep_only(&self, shard: u32, shards: u32, listed: &[GuildId]) {
         let mut guilds = self.write();
         for guild in guilds.ids() {
-            let is_ours = current::shard_of(guild, shards) == Some(shard);
+            let is_ours = shard_of(guild, shards) == Some(shard);
             if is_ours && !listed.contains(&guild) {
                 guilds.remove(guild);
             }

@@ -32,7 +32,7 @@ fn ready() -> Mark {
 
 fn begin(catch_up: &mut CatchUp, guilds: &[u64], at: Instant) -> bool {
     let guilds: Vec<GuildId> = guilds.iter().copied().map(GuildId::new).collect();
-    catch_up.identified(ready(), None, (&guilds, 1), [], (NOW, at))
+    catch_up.identified(ready(), None, &guilds, [], (NOW, at))
 }
 
 fn look(catch_up: &mut CatchUp, of: u64, channels: &[u64], since: UnixMillis) {
@@ -62,7 +62,7 @@ fn asked(catch_up: &mut CatchUp) -> Vec<MessageId> {
 fn a_round_begins_after_an_earlier_session_only() {
     let at = Instant::now();
     let mut fresh = CatchUp::new(SETTINGS, None);
-    let mut lost = |since| fresh.identified(ready(), since, (&[guild(1)], 1), [], (NOW, at));
+    let mut lost = |since| fresh.identified(ready(), since, &[guild(1)], [], (NOW, at));
     assert!(!lost(Some(ago(1))), "there was no connection yet");
     assert!(lost(Some(ago(1))));
     let off = CatchUpConfig {
@@ -71,9 +71,9 @@ fn a_round_begins_after_an_earlier_session_only() {
     };
     assert!(!begin(&mut CatchUp::new(off, Some(ago(1))), &[1], at));
     let mut resumed = after(ago(1));
-    assert!(resumed.resumed(0, 1));
+    assert!(resumed.resumed(0));
     assert!(!begin(&mut resumed, &[1], at));
-    assert!(resumed.identified(ready(), Some(ago(3)), (&[guild(1)], 1), [], (NOW, at)));
+    assert!(resumed.identified(ready(), Some(ago(3)), &[guild(1)], [], (NOW, at)));
     assert_eq!(resumed.guild_came(0, guild(1), None, NOW), Some(ago(5)));
     assert_eq!(resumed.guild_came(0, guild(1), None, NOW), None);
     let mut twice = after(ago(1));
@@ -87,10 +87,10 @@ fn a_round_begins_after_an_earlier_session_only() {
 fn another_number_of_shards_makes_up_for_what_there_was_to_make_up_for() {
     let at = Instant::now();
     let mut catch_up = CatchUp::new(SETTINGS, None);
-    assert!(catch_up.resumed(0, 1));
+    assert!(catch_up.resumed(0));
     let mut shard = |since, shards| {
-        let guilds: &[GuildId] = &[guild(1)];
-        catch_up.identified(ready(), since, (guilds, shards), [], (NOW, at))
+        catch_up.renumbered(shards);
+        catch_up.identified(ready(), since, &[guild(1)], [], (NOW, at))
     };
     assert!(!shard(None, 2));
     assert!(shard(Some(ago(1)), 3));
@@ -198,7 +198,7 @@ fn a_round_lasts_until_its_servers_came_and_its_questions_are_over() {
     let at = Instant::now();
     let mut catch_up = after(ago(1));
     let before = MessageId::new(5);
-    catch_up.identified(ready(), None, (&[guild(1)], 1), [before], (NOW, at));
+    catch_up.identified(ready(), None, &[guild(1)], [before], (NOW, at));
     assert!(catch_up.over(at, |_| true).is_none());
     assert!(catch_up.over(at, |id| id != before).is_none());
     assert_eq!(catch_up.guild_came(0, guild(1), None, NOW), Some(ago(3)));

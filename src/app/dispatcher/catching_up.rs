@@ -56,7 +56,7 @@ impl Dispatcher {
         let now = (self.services.memory.now(), Instant::now());
         if !self
             .catch_up
-            .identified(mark, unheard, (&ready.guilds, ready.shards), under_way, now)
+            .identified(mark, unheard, &ready.guilds, under_way, now)
         {
             self.progress().caught_up(mark);
             return;
@@ -115,8 +115,7 @@ impl Dispatcher {
 
     /// A session of an earlier process, or of this one, went on.
     pub(super) fn caught_up_by_resuming(&mut self, shard: u32) {
-        let shards = self.progress().shard_count();
-        let is_first = self.catch_up.resumed(shard, shards);
+        let is_first = self.catch_up.resumed(shard);
         let questions = self.replayed.remove(&shard).unwrap_or(0);
         if is_first || questions > 0 {
             self.emit(CaughtUp {

@@ -18,7 +18,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::link::{Before, Dial, Link, NextFrame};
 use super::plan::{ANSWER_TIMEOUT, await_starts};
 use super::read::{self, Frame};
-use super::shard::is_refusal;
+use super::shard::fatal;
 use super::{Gateway, ShardSet};
 use crate::rest::Rest;
 use clew_context::model::UnixMillis;
@@ -126,6 +126,7 @@ async fn ready(
         told,
     });
     let held = HeldDial {
+        context: Arc::clone(context),
         dial: Arc::clone(dial),
         gate: Arc::clone(&gate),
     };
@@ -183,6 +184,7 @@ impl Gate {
 }
 
 struct HeldDial {
+    context: Arc<Gateway>,
     dial: Arc<dyn Dial>,
     gate: Arc<Gate>,
 }
@@ -194,6 +196,7 @@ impl Dial for HeldDial {
             return inner;
         }
         Box::new(HeldLink {
+            context: Arc::clone(&self.context),
             inner,
             gate: Arc::clone(&self.gate),
             opening: Box::pin(self.gate.opened.clone().cancelled_owned()),
@@ -215,6 +218,7 @@ enum Stage {
 }
 
 struct HeldLink {
+    context: Arc<Gateway>,
     inner: Box<dyn Link>,
     gate: Arc<Gate>,
     opening: Pin<Box<WaitForCancellationFutureOwned>>,
@@ -276,9 +280,12 @@ impl Link for HeldLink {
                     }
                     Poll::Ready(other) => {
                         let why = format!("a new session ended: {other:?}");
+                        let settings = &self.context.settings;
                         self.fail(match other {
                             NextFrame::ClosedForGood => Why::Never(why),
-                            NextFrame::Ended(Some(code)) if is_refusal(code) => Why::Never(why),
+                            NextFrame::Ended(code) if fatal(settings, code).is_some() => {
+                                Why::Never(why)
+                            }
                             _ => Why::Now(why),
                         });
                         self.frames.push_back(other);

@@ -11,10 +11,10 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::Gateway;
 use super::backoff::Backoff;
 use super::link::{Before, Dial, Link, NextFrame};
 use super::read::{self, Dispatch, Frame};
+use super::{Gateway, GatewaySettings};
 use crate::event::{
     Disconnect, DisconnectReason, Event, FatalReason, Ready, ShardEvent, UnreadableEvent,
 };
@@ -140,7 +140,7 @@ impl ShardTask {
                 NextFrame::Unreadable => self.report_unreadable(link).await,
                 NextFrame::Ended(code) => {
                     last_close = code;
-                    if let Some(reason) = self.fatal(code) {
+                    if let Some(reason) = fatal(&self.context.settings, code) {
                         return Err(reason);
                     }
                     let announced = self.report_end(link, code).await;
@@ -256,21 +256,6 @@ impl ShardTask {
         );
         self.ended_by = Some(why.to_owned());
         sleep(wait).await;
-    }
-
-    fn fatal(&self, code: Option<u16>) -> Option<FatalReason> {
-        let settings = &self.context.settings;
-        match code? {
-            4004 => Some(FatalReason::TokenRefused),
-            code @ (4010 | 4011) => Some(FatalReason::ShardingRefused(code)),
-            4012 => Some(FatalReason::Closed(4012)),
-            4013 => Some(FatalReason::IntentsInvalid),
-            4014 => Some(FatalReason::IntentsRefused {
-                message_content: settings.message_content,
-                members: settings.members,
-            }),
-            _ => None,
-        }
     }
 
     async fn receive(&mut self, link: &mut Box<dyn Link>, text: &str) -> Result<(), FatalReason> {
@@ -433,13 +418,22 @@ impl ShardTask {
     }
 }
 
-/// Whether Discord closes so whom it will not have (Discord's reference, "Gateway Close Event Codes").
-pub(super) const fn is_refusal(code: u16) -> bool {
-    matches!(code, 4004 | 4010..=4014)
+/// Why Discord closes with this code whoever it will not have (Discord's reference, "Gateway Close Event
+/// Codes").
+pub(super) fn fatal(settings: &GatewaySettings, code: Option<u16>) -> Option<FatalReason> {
+    match code? {
+        4004 => Some(FatalReason::TokenRefused),
+        code @ (4010 | 4011) => Some(FatalReason::ShardingRefused(code)),
+        4012 => Some(FatalReason::Closed(4012)),
+        4013 => Some(FatalReason::IntentsInvalid),
+        4014 => Some(FatalReason::IntentsRefused {
+            message_content: settings.message_content,
+            members: settings.members,
+        }),
+        _ => None,
+    }
 }
 
-/// Closes so that the session can be resumed, and briefly waits for Discord to
-/// confirm.
 async fn close(link: &mut dyn Link) {
     if !link.is_identified() {
         return;

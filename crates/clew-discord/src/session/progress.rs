@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ShardSession;
+use crate::guild_state::shard_of;
 use clew_context::model::{GuildId, UnixMillis};
 
 /// The position of an event in progress, for [`ShardProgress::finished`].
@@ -172,14 +173,12 @@ impl ShardProgress {
             self.left = left;
         }
         let Unheard { since, outages } = &self.left;
-        // Discord's reference, "Sharding".
-        let shard_of = |guild: &GuildId| (guild.get() >> 22) % u64::from(session.shards.max(1));
         let state = self.shards.entry(session.shard).or_insert_with(|| {
             let here = outages.iter().map(|(guild, since)| (*guild, *since));
             Shard {
                 unheard_since: *since,
                 outages: here
-                    .filter(|(guild, _)| shard_of(guild) == u64::from(session.shard))
+                    .filter(|(guild, _)| shard_of(*guild, session.shards) == Some(session.shard))
                     .collect(),
                 ..Shard::default()
             }
