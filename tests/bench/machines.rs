@@ -10,7 +10,7 @@ use std::time::Duration;
 use clew_simulator::{ChannelKind, Id, Simulator, World};
 use serde_json::json;
 use tempfile::TempDir;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{sleep, timeout};
 use tokio_postgres::NoTls;
 use tokio_util::sync::CancellationToken;
 
@@ -205,7 +205,6 @@ impl Servers {
     async fn fail(mut self, times: u64) -> Self {
         for _ in 0..times {
             sleep(FAILS_EACH).await;
-            self.wait_in_step().await;
             self.first.kill();
             sleep(NOTICED_AFTER).await;
             self.standby.promote();
@@ -214,17 +213,6 @@ impl Servers {
             self.first = std::mem::replace(&mut self.standby, next);
         }
         self
-    }
-
-    /// Until the standby confirms each commit.
-    async fn wait_in_step(&self) {
-        let sql = "SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'";
-        let admin = self.first.admin_url("postgres");
-        let began = Instant::now();
-        while query(&admin, sql).await != [[Some("1".to_owned())]] {
-            assert!(began.elapsed() < PATIENCE, "the standby does not follow");
-            sleep(LOOKED_EACH).await;
-        }
     }
 
     async fn opt_outs(&self) -> Vec<Id> {

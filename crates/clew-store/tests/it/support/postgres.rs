@@ -19,6 +19,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use tokio_postgres::{NoTls, SimpleQueryMessage};
 
@@ -29,6 +30,9 @@ const ADMIN: &str = "admin";
 /// Below the system's ephemeral ports (32768 and up on Linux), so that nobody
 /// takes a stopped server's port.
 const PORTS: Range<u64> = 15_000..32_000;
+/// How long a standby may take to follow, and how often it is looked for.
+const PATIENCE: Duration = Duration::from_mins(1);
+const LOOKED_EACH: Duration = Duration::from_millis(20);
 /// Ports to try, since another server may take one in between.
 const PORT_TRIES: u8 = 20;
 
@@ -117,7 +121,7 @@ impl Postgres {
         Self::begun(random_name(), "initialise", None)
     }
 
-    /// A server that follows this one and confirms its commits.
+    /// A server that follows this one and confirms each of its commits from now on.
     pub(crate) async fn standby(&self) -> Self {
         self.standby_at(None).await
     }
@@ -132,6 +136,12 @@ impl Postgres {
             query(&admin, &format!("ALTER SYSTEM SET {setting}")).await;
         }
         query(&admin, "SELECT pg_reload_conf()").await;
+        let confirms = "SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'";
+        let began = Instant::now();
+        while query(&admin, confirms).await.is_empty() {
+            assert!(began.elapsed() < PATIENCE, "the standby does not follow");
+            tokio::time::sleep(LOOKED_EACH).await;
+        }
         standby
     }
 

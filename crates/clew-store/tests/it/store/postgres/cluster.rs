@@ -392,8 +392,9 @@ async fn a_lease_that_runs_keeps_others_out() {
 #[tokio::test]
 async fn a_standby_is_waited_for() {
     let mut primary = server::Postgres::own();
-    let mut standby = primary.standby().await;
+    // The standby has it from its beginning.
     let database = primary.fresh_database().await;
+    let mut standby = primary.standby().await;
     let only = |port: u16| {
         let (start, name) = database.url.rsplit_once('/').unwrap();
         let (login, _) = start.rsplit_once(':').unwrap();
