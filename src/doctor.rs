@@ -119,6 +119,11 @@ pub async fn application(config: &Config) -> Result<(Application, Vec<Finding>),
     Ok((application, findings))
 }
 
+/// How many gateway sessions may still be started today; none if Discord does not tell.
+pub async fn session_starts_left(config: &Config) -> Option<u32> {
+    discord::starts_left(config).await
+}
+
 /// Each model server.
 pub async fn models(config: &Config) -> Vec<Finding> {
     let mut found = Vec::new();

@@ -12,6 +12,7 @@ use super::FormatArg;
 use super::exit::{self, Ended, Failure, cannot, failed, printed};
 use crate::app;
 use crate::config::{Config, LogFormat};
+use crate::doctor;
 use crate::telemetry::init_log;
 use clew_context::engine::sanitise;
 use clew_store::{Cluster, ClusterStatus, Node};
@@ -45,6 +46,15 @@ pub(super) enum ClusterCommand {
     },
 }
 
+/// What `status --format json` prints.
+#[derive(serde::Serialize)]
+struct WithStarts<'a> {
+    #[serde(flatten)]
+    status: &'a ClusterStatus,
+    /// None if Discord does not tell.
+    session_starts_left: Option<u32>,
+}
+
 /// Exit codes: 0 one of the processes is the bot, and what was asked for is so; 1 none is, it is not so yet,
 /// or the store cannot be asked just now; 2 what a person has to mend.
 pub(super) async fn run(command: &ClusterCommand, config: &Config) -> Ended {
@@ -54,11 +64,19 @@ pub(super) async fn run(command: &ClusterCommand, config: &Config) -> Ended {
     let mut out = io::stdout().lock();
     let is_well = match command {
         ClusterCommand::Status { format } => {
+            let session_starts_left = doctor::session_starts_left(config).await;
             printed(match format {
-                FormatArg::Json => serde_json::to_string(&status)
-                    .map_err(io::Error::from)
-                    .and_then(|text| writeln!(out, "{text}")),
-                FormatArg::Text => show(&mut out, &status),
+                FormatArg::Json => serde_json::to_string(&WithStarts {
+                    status: &status,
+                    session_starts_left,
+                })
+                .map_err(io::Error::from)
+                .and_then(|text| writeln!(out, "{text}")),
+                FormatArg::Text => show(&mut out, &status).and_then(|()| {
+                    let left = session_starts_left.map(|left| left.to_string());
+                    let left = left.as_deref().unwrap_or("unknown, Discord does not tell");
+                    writeln!(out, "  session starts left today: {left}")
+                }),
             })?;
             status.holder.is_some()
         }

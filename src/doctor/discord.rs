@@ -41,17 +41,27 @@ pub(super) async fn look(config: &Config, tell: &mut dyn FnMut(Finding)) {
 
 /// The application behind the token.
 pub(super) async fn application(config: &Config) -> Result<(Rest, Application), Finding> {
+    let rest = rest(config)?;
+    let application = rest.application(soon()).await.map_err(refused)?;
+    Ok((rest, application))
+}
+
+/// How many sessions may still be started today; none if Discord does not tell.
+pub(super) async fn starts_left(config: &Config) -> Option<u32> {
+    let info = rest(config).ok()?.gateway(soon()).await;
+    Some(info.ok()?.session_start_limit.remaining)
+}
+
+fn rest(config: &Config) -> Result<Rest, Finding> {
     let Some(token) = &config.discord.token else {
         let remedy = "set DISCORD_TOKEN to the bot's token (developer portal, Bot, Reset Token)";
         return Err(Finding::failed("token", "DISCORD_TOKEN is not set", remedy));
     };
     let api = config.discord.api.as_ref().map(Endpoint::url);
-    let rest = Rest::new(token.expose(), api.as_deref()).map_err(|error| {
+    Rest::new(token.expose(), api.as_deref()).map_err(|error| {
         let remedy = "copy the token again from the developer portal, or correct DISCORD_API_URL";
         Finding::failed("token", error.to_string(), remedy)
-    })?;
-    let application = rest.application(soon()).await.map_err(refused)?;
-    Ok((rest, application))
+    })
 }
 
 /// What is to be said of an application.

@@ -312,7 +312,10 @@ async fn who_is_the_bot_is_told() {
     let (code, none) = status("text");
     assert_eq!(
         (code, none.as_str()),
-        (Some(1), "no process is the bot (last epoch 0)\n")
+        (
+            Some(1),
+            "no process is the bot (last epoch 0)\n  session starts left today: 1000\n"
+        )
     );
     let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'clew'";
     assert_eq!(
@@ -348,6 +351,7 @@ async fn who_is_the_bot_is_told() {
     let json: Value = serde_json::from_str(&json).unwrap();
     assert_eq!((code, &json["epoch"]), (Some(0), &json!(1)));
     assert_eq!(json["nodes"].as_array().unwrap().len(), 2);
+    assert_eq!(json["session_starts_left"], 999);
     let holder = json["holder"].as_str().unwrap();
     let (_, text) = status("text");
     assert!(
