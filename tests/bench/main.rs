@@ -37,6 +37,7 @@ mod process;
 mod quality;
 mod recall;
 mod report;
+mod shards;
 mod soak;
 mod store;
 mod turn;
@@ -65,13 +66,14 @@ const FIGURES: [(&str, fn()); 12] = [
 ];
 
 /// What is run only if it is named: `learn` writes a source file, `soak` takes an hour, `kill` and `missed`
-/// a quarter of one, `machines` minutes.
-const NAMED: [(&str, fn()); 5] = [
+/// a quarter of one, `machines` and `shards` minutes.
+const NAMED: [(&str, fn()); 6] = [
     ("learn", learn::print),
     ("soak", soak::print),
     ("kill", kill::print),
     ("missed", missed::print),
     ("machines", machines::print),
+    ("shards", shards::print),
 ];
 
 fn main() {

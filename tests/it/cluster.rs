@@ -56,18 +56,21 @@ impl Cluster {
         let first = self.start("a", &[]);
         first.wait_for_log(IS_THE_BOT, 1).await;
         connected(&self.place).await;
-        self.noted().await;
+        self.noted(1).await;
         let second = self.start("b", &[]);
         second.wait_for_log(STANDS_BY, 1).await;
         (first, second)
     }
 
-    /// Waits until the next process could resume the session.
-    async fn noted(&self) {
-        let session = "SELECT count(*) FROM clew.state_files WHERE name = 'session.json' \
-                       AND convert_from(content, 'UTF8') LIKE '%\"shards\":[{%'";
+    /// Waits until the next process could resume the sessions of so many shards.
+    async fn noted(&self, shards: u32) {
+        let last = format!("\"shard\":{},\"shards\":{shards},", shards - 1);
+        let session = format!(
+            "SELECT count(*) FROM clew.state_files WHERE name = 'session.json' \
+             AND convert_from(content, 'UTF8') LIKE '%{last}%'"
+        );
         until("the session is noted", async || {
-            query(&self.database.url, session).await == [[Some("1".to_owned())]]
+            query(&self.database.url, &session).await == [[Some("1".to_owned())]]
         })
         .await;
     }
@@ -280,6 +283,7 @@ async fn an_outage_of_the_database_only_delays() {
     let first = cluster.start("a", &[]);
     connected(&cluster.place).await;
     cluster.answers("is the pump fine?", "It leaks.").await;
+    cluster.over().await;
     server.stop();
     first.wait_for_log("not the bot any more", 1).await;
     cluster.asks("still?", "Still.");
@@ -409,7 +413,10 @@ async fn a_drained_process_hands_over() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_number_of_shards_changes_while_the_bot_runs() {
     let cluster = Cluster::new(Postgres::shared()).await;
-    let settings = [("USER_TURNS_PER_MIN", "1000")];
+    let settings = [
+        ("USER_TURNS_PER_MIN", "1000"),
+        ("TURN_QUEUE_PER_CHANNEL", "100"),
+    ];
     let first = cluster.start("a", &settings);
     connected(&cluster.place).await;
     let mut questions = Vec::new();
@@ -439,7 +446,7 @@ async fn the_number_of_shards_changes_while_the_bot_runs() {
     let answered = cluster.answered();
     assert_eq!(answered.len(), questions.len(), "each has one");
     cluster.over().await;
-    cluster.noted().await;
+    cluster.noted(2).await;
     let second = cluster.start("b", &settings);
     second.wait_for_log(STANDS_BY, 1).await;
     drop(first);
@@ -460,6 +467,9 @@ async fn each_question_has_one_answer_however_the_bot_ends() {
     ];
     let names = ["a", "b", "c"];
     let mut processes: Vec<_> = names.map(|name| cluster.start(name, &settings)).into();
+    // What is asked before a bot's first session is not looked for.
+    connected(&cluster.place).await;
+    cluster.noted(1).await;
     #[expect(clippy::disallowed_methods, reason = "a test's own size is no setting")]
     let ends = std::env::var("CLUSTER_ENDS").map_or(ENDS.len(), |ends| ends.parse().unwrap());
     let mut questions = Vec::new();

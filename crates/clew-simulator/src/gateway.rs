@@ -9,6 +9,7 @@ mod session;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::broadcast;
@@ -49,6 +50,8 @@ pub(super) struct Hub {
     pub(super) silent_heartbeats: bool,
     pub(super) refuse_resumes: u64,
     pub(super) refuse_identifies: u64,
+    /// When the last IDENTIFY of each bucket came, since the start.
+    pub(super) identified: BTreeMap<u64, Duration>,
     next_link: u64,
     next_session: u64,
 }
@@ -62,6 +65,7 @@ impl Default for Hub {
             silent_heartbeats: false,
             refuse_resumes: 0,
             refuse_identifies: 0,
+            identified: BTreeMap::new(),
             next_link: 0,
             next_session: 0,
         }

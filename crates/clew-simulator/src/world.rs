@@ -54,6 +54,9 @@ pub struct Settings {
     pub session_starts_reset_ms: u64,
     /// Identifies allowed every five seconds.
     pub max_concurrency: u64,
+    /// An IDENTIFY sooner after another one of its bucket (`shard % max_concurrency`) is refused. Zero: none
+    /// is, so that a test need not wait for Discord's five seconds.
+    pub identify_interval: Duration,
     /// The recommended number of shards.
     pub shards: u64,
     /// Mask of privileged intents that the developer portal does not allow:
@@ -80,6 +83,7 @@ impl Default for Settings {
             session_starts_total: 1_000,
             session_starts_reset_ms: 86_400_000,
             max_concurrency: 1,
+            identify_interval: Duration::ZERO,
             shards: 1,
             disallowed_intents: 0,
             cdn_base: None,

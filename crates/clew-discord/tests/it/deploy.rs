@@ -470,6 +470,24 @@ async fn each_shard_resumes_its_own_session() {
     bot.until(resumed).await;
 }
 
+/// Two of four shards at once, the others five seconds later.
+#[tokio::test]
+async fn shards_identify_no_faster_than_discord_allows() {
+    let place = place(|world| {
+        world.settings.shards = 4;
+        world.settings.max_concurrency = 2;
+        world.settings.identify_interval = Duration::from_secs(5);
+    })
+    .await;
+    let mut bot = Bot::new(&place);
+    for _ in 0..4 {
+        bot.ready().await;
+    }
+    let log = place.simulator.gateway_log();
+    let refused = |record: &GatewayRecord| matches!(record.event, GatewayEvent::Invalidated { .. });
+    assert!(!log.iter().any(refused), "{log:#?}");
+}
+
 #[tokio::test]
 async fn a_session_that_discord_has_forgotten_is_replaced() {
     let place = place(|_| {}).await;

@@ -88,6 +88,13 @@ impl State {
             self.hub.refuse_identifies -= 1;
             return self.invalidate(link, false);
         }
+        let bucket = shard.0 % self.world.settings.max_concurrency.max(1);
+        let now = self.elapsed();
+        let last = self.hub.identified.insert(bucket, now);
+        let interval = self.world.settings.identify_interval;
+        if last.is_some_and(|last| now.saturating_sub(last) < interval) {
+            return self.invalidate(link, false);
+        }
         self.begin_session(link, intents, shard);
     }
 
