@@ -64,6 +64,10 @@ pub(super) async fn run(command: &ClusterCommand, config: &Config) -> Ended {
     let mut out = io::stdout().lock();
     let is_well = match command {
         ClusterCommand::Status { format } => {
+            // What the database tells is shown at once, whether or not Discord answers.
+            if matches!(format, FormatArg::Text) {
+                printed(show(&mut out, &status))?;
+            }
             let session_starts_left = doctor::session_starts_left(config).await;
             printed(match format {
                 FormatArg::Json => serde_json::to_string(&WithStarts {
@@ -72,11 +76,11 @@ pub(super) async fn run(command: &ClusterCommand, config: &Config) -> Ended {
                 })
                 .map_err(io::Error::from)
                 .and_then(|text| writeln!(out, "{text}")),
-                FormatArg::Text => show(&mut out, &status).and_then(|()| {
+                FormatArg::Text => {
                     let left = session_starts_left.map(|left| left.to_string());
                     let left = left.as_deref().unwrap_or("unknown, Discord does not tell");
                     writeln!(out, "  session starts left today: {left}")
-                }),
+                }
             })?;
             status.holder.is_some()
         }

@@ -27,6 +27,7 @@ use super::{Memory, Result, Stores};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{ChangesDropped, EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
+use clew_discord::guild_state::shard_of;
 use clew_discord::session::{Gap, Missed};
 use clew_store::model::{StoredMessage, StoredReceipt};
 use clew_store::{Kind, Purge, Purged, Reach};
@@ -356,8 +357,7 @@ impl Memory {
         Ok(held)
     }
 
-    /// Marks servers of this shard that Discord no longer names as left. A server
-    /// belongs to shard `(id >> 22) % shards` (Discord's reference, "Sharding").
+    /// Marks servers of this shard that Discord no longer names as left.
     /// Nothing is purged before the next sweep, in case a server turns up after all.
     async fn left_unseen(&self, shard: u32, shards: u32, guilds: &[GuildId]) -> Result<Purged> {
         if guilds.is_empty() {
@@ -373,8 +373,7 @@ impl Memory {
         for (_, store) in self.stores.all() {
             kept.extend(store.guilds().await?);
         }
-        let is_of_shard =
-            |guild: &GuildId| (guild.get() >> 22) % u64::from(shards) == u64::from(shard);
+        let is_of_shard = |guild: &GuildId| shard_of(*guild, shards) == Some(shard);
         let is_known = |guild: &GuildId| {
             guilds.contains(guild) || departed.iter().any(|(departed, _)| departed == guild)
         };

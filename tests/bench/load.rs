@@ -48,15 +48,21 @@ pub(crate) fn print() {
     });
 }
 
-fn busy(world: &mut World) -> Guild {
+/// A server, somebody in it, and its channels.
+pub(crate) fn server(world: &mut World, roles: usize, channels: usize) -> (Id, Id, Vec<Id>) {
     let id = world.guild("Works");
-    for number in 0..ROLES {
+    for number in 0..roles {
         world.role(id, &format!("crew {number}"), Permissions::EVERYONE);
     }
     let person = world.member(id, "Ada");
-    let channels: Vec<Id> = (0..CHANNELS)
+    let channels = (0..channels)
         .map(|number| world.channel(id, ChannelKind::Text, &format!("hall-{number}")))
         .collect();
+    (id, person, channels)
+}
+
+fn busy(world: &mut World) -> Guild {
+    let (id, person, channels) = server(world, ROLES, CHANNELS);
     let threads = (0..THREADS).map(|number| {
         let start = world.seed(channels[number], person, "the pump is leaking");
         let thread = world.thread_from(channels[number], start, "pump failure", person);

@@ -1,10 +1,10 @@
 //! A bot of many servers: what a thousand shards of ten servers each cost one process.
 
-use clew_simulator::{ChannelKind, Id, Permissions, World};
+use clew_simulator::{Id, World};
 use tokio::time::Instant;
 
 use super::bot::{Bot, amount, block_on};
-use super::load::per;
+use super::load::{per, server};
 use super::process::mebibytes;
 
 const SERVERS_EACH: u64 = 10;
@@ -25,7 +25,12 @@ pub(crate) fn print() {
         world.settings.session_starts_remaining = 4 * shards;
         // 0: Discord's five seconds between two IDENTIFYs are left out.
         world.settings.max_concurrency = 0;
-        let places: Vec<(Id, Id)> = (0..servers).map(|_| server(&mut world)).collect();
+        let places: Vec<(Id, Id)> = (0..servers)
+            .map(|_| {
+                let (_, person, channels) = server(&mut world, ROLES, CHANNELS);
+                (channels[CHANNELS - 1], person)
+            })
+            .collect();
         let began = Instant::now();
         let bot = Bot::start(world).await;
         let all = usize::try_from(shards).unwrap();
@@ -55,16 +60,4 @@ pub(crate) fn print() {
             mebibytes(process.resident())
         );
     });
-}
-
-/// A channel of a server, and who writes there.
-fn server(world: &mut World) -> (Id, Id) {
-    let id = world.guild("Works");
-    for number in 0..ROLES {
-        world.role(id, &format!("crew {number}"), Permissions::EVERYONE);
-    }
-    let person = world.member(id, "Ada");
-    let channels =
-        (0..CHANNELS).map(|number| world.channel(id, ChannelKind::Text, &format!("hall-{number}")));
-    (channels.last().unwrap_or(id), person)
 }

@@ -18,7 +18,7 @@ mod start_thread;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-pub(crate) use current::shard_of;
+pub use current::shard_of;
 pub use partial::{
     PartialChannel, PartialGuild, PartialMember, PartialOverwrite, PartialRole, PartialThreadMember,
 };

@@ -434,6 +434,8 @@ pub(super) fn fatal(settings: &GatewaySettings, code: Option<u16>) -> Option<Fat
     }
 }
 
+/// Closes so that the session can be resumed, and briefly waits for Discord to
+/// confirm.
 async fn close(link: &mut dyn Link) {
     if !link.is_identified() {
         return;

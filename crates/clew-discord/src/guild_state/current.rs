@@ -84,7 +84,8 @@ impl GuildState {
 }
 
 /// The shard that is told of a server, `(id >> 22) % shards` (Discord's reference, "Sharding").
-pub(crate) fn shard_of(guild: GuildId, shards: u32) -> Option<u32> {
+/// None if there are no shards.
+pub fn shard_of(guild: GuildId, shards: u32) -> Option<u32> {
     let shard = (guild.get() >> 22).checked_rem(u64::from(shards))?;
     u32::try_from(shard).ok()
 }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::super::party::{Party, Shared};
 use super::Trace;
 use clew_context::model::{ChannelId, GuildId, UnixMillis};
+use clew_discord::guild_state::shard_of;
 use clew_discord::session::{Gap, Missed};
 
 /// The most channels with a time of their own: beyond, the server with most of them has one
@@ -70,14 +71,16 @@ impl Since {
         }
     }
 
-    /// The latest time that concerns a message. A server belongs to shard
-    /// `(id >> 22) % shards` (Discord's reference, "Sharding").
+    /// The latest time that concerns a message. Direct messages are the first shard's.
     pub(super) fn latest(&self, trace: &Trace) -> Option<UnixMillis> {
-        let id = trace.guild.map_or(0, |guild| guild.get() >> 22);
+        let shard_among = |shards: u32| match trace.guild {
+            Some(guild) => shard_of(guild, shards.max(1)),
+            None => Some(0),
+        };
         let of_shard = self
             .shards
             .iter()
-            .filter(|((shard, shards), _)| id % u64::from(*shards).max(1) == u64::from(*shard));
+            .filter(|((shard, shards), _)| shard_among(*shards) == Some(*shard));
         let of_guild = trace.guild.and_then(|guild| self.guilds.get(&guild));
         of_shard
             .map(|(_, at)| at)

@@ -30,11 +30,11 @@ const ADMIN: &str = "admin";
 /// Below the system's ephemeral ports (32768 and up on Linux), so that nobody
 /// takes a stopped server's port.
 const PORTS: Range<u64> = 15_000..32_000;
+/// Ports to try, since another server may take one in between.
+const PORT_TRIES: u8 = 20;
 /// How long a standby may take to follow, and how often it is looked for.
 const PATIENCE: Duration = Duration::from_mins(1);
 const LOOKED_EACH: Duration = Duration::from_millis(20);
-/// Ports to try, since another server may take one in between.
-const PORT_TRIES: u8 = 20;
 
 /// Settings that differ from the defaults. Data must survive the client, but
 /// not the machine; parallel tests hold many connections.
