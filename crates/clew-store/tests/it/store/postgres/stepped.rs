@@ -88,6 +88,9 @@ impl Steps {
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+                // A statement is several small writes, which else wait for each other's receipt.
+                client.set_nodelay(true).unwrap();
+                server.set_nodelay(true).unwrap();
                 let (from_client, mut to_client) = client.into_split();
                 let (mut from_server, to_server) = server.into_split();
                 tokio::spawn(async move { drop(copy(&mut from_server, &mut to_client).await) });
