@@ -359,11 +359,11 @@ fn entries(rows: &[StoredMessage]) -> Vec<RecallEntry<'_>> {
     let entries = turns.map(|rows| {
         let question = rows.iter().find(|row| row.role == StoredRole::User);
         let name = question.and_then(|row| row.author_name.as_deref());
-        let texts = rows.iter().map(|row| row.content.as_str());
         RecallEntry {
             turn: rows[0].turn,
             at: rows[0].timestamp,
-            texts: texts.chain(name).collect(),
+            author: name.unwrap_or_default(),
+            texts: rows.iter().map(|row| row.content.as_str()).collect(),
         }
     });
     entries.collect()

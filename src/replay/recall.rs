@@ -66,7 +66,8 @@ impl<'a> Recalls<'a> {
         exchanges.index.add_newer(&[RecallEntry {
             turn,
             at: question.timestamp,
-            texts: vec![&words, &message.content, &question.author.name],
+            author: &question.author.name,
+            texts: vec![&words, &message.content],
         }]);
         exchanges.history.push_back((turn, question.timestamp));
         if exchanges.history.len() * 2 > self.settings.max_messages {

@@ -2,7 +2,7 @@
 //! conversations with questions (`docs/recall.md` has the form of the files). What a query
 //! takes at 100,000 exchanges is measured without them.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -45,10 +45,22 @@ struct Question {
     text: String,
     /// The ids of the messages that hold the answer.
     evidence: Vec<String>,
+    /// Of which kind it is, if kinds are to be told apart.
+    #[serde(default)]
+    kind: String,
 }
 
 /// Ranks the messages of a conversation for a question, best first.
 type Method = fn(&Index, &str) -> Vec<usize>;
+
+const METHODS: [(&str, Method); 2] = [("BM25", by_bm25), ("recall", by_recall)];
+
+/// How much of the evidence was found, summed up over questions: by method, among the first few.
+#[derive(Default)]
+struct Found {
+    sums: [[f64; 2]; 2],
+    questions: u32,
+}
 
 struct Index {
     recall: RecallIndex,
@@ -67,48 +79,45 @@ pub(crate) fn print() {
 }
 
 fn print_quality(files: &[PathBuf]) {
-    let methods: [(&str, Method); 2] = [("BM25", by_bm25), ("recall", by_recall)];
-    let mut sums = [[0.0; 2]; 2];
-    let mut questions = 0;
+    let mut of_kinds: BTreeMap<String, Found> = BTreeMap::new();
     for path in files {
         let text = fs::read_to_string(path).unwrap();
         let parsed: Conversation = serde_json::from_str(&text)
             .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         let index = index(&parsed);
-        let mut of_file = [[0.0; 2]; 2];
-        let mut count = 0;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         for question in &parsed.questions {
             let evidence: BTreeSet<&str> = question.evidence.iter().map(String::as_str).collect();
             if evidence.is_empty() {
                 continue;
             }
-            count += 1;
-            for ((_, method), sums) in methods.iter().zip(&mut of_file) {
+            let shares = METHODS.map(|(_, method)| {
                 let ranked = method(&index, &question.text);
-                for (most, sum) in MOST.into_iter().zip(sums) {
+                MOST.map(|most| {
                     let found = ranked.iter().take(most);
                     let found = found.filter(|at| evidence.contains(&*parsed.messages[**at].id));
-                    *sum += found.count() as f64 / evidence.len() as f64;
+                    found.count() as f64 / evidence.len() as f64
+                })
+            });
+            for kind in ["all", &*name, &*question.kind] {
+                let found = of_kinds.entry(kind.to_owned()).or_default();
+                found.questions += 1;
+                for (sum, share) in found.sums.iter_mut().zip(&shares) {
+                    sum.iter_mut()
+                        .zip(share)
+                        .for_each(|(sum, share)| *sum += share);
                 }
             }
         }
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        print_line(&name, count, &methods, &of_file);
-        for (sum, of_file) in sums.iter_mut().flatten().zip(of_file.into_iter().flatten()) {
-            *sum += of_file;
+    }
+    for (kind, found) in of_kinds.iter().filter(|(kind, _)| !kind.is_empty()) {
+        print!("  {kind:<28}{:>6} questions", found.questions);
+        for ((method, _), sums) in METHODS.iter().zip(found.sums) {
+            let [few, many] = sums.map(|sum| sum / f64::from(found.questions));
+            print!("   {method} at 4 {few:.3}, at 10 {many:.3}");
         }
-        questions += count;
+        println!();
     }
-    print_line("all", questions, &methods, &sums);
-}
-
-fn print_line(name: &str, count: usize, methods: &[(&str, Method)], sums: &[[f64; 2]]) {
-    print!("  {name:<28}{count:>6} questions");
-    for ((method, _), sums) in methods.iter().zip(sums) {
-        let [few, many] = sums.map(|sum| sum / count.max(1) as f64);
-        print!("   {method} at 4 {few:.3}, at 10 {many:.3}");
-    }
-    println!();
 }
 
 fn index(conversation: &Conversation) -> Index {
@@ -118,7 +127,8 @@ fn index(conversation: &Conversation) -> Index {
         .map(|(at, message)| RecallEntry {
             turn: TurnId(at),
             at: UnixMillis::parse(&message.at).expect("a time as RFC 3339"),
-            texts: vec![&message.author, &message.text],
+            author: &message.author,
+            texts: vec![&message.text],
         })
         .collect();
     recall.add_newer(&entries);
@@ -205,7 +215,8 @@ fn time(exchanges: u64) {
         .map(|(at, (question, answer))| RecallEntry {
             turn: TurnId(at),
             at: UnixMillis(at.cast_signed() * 7 * MINUTE),
-            texts: vec![question, answer, "Ada"],
+            author: "Ada",
+            texts: vec![question, answer],
         })
         .collect();
     let began = Instant::now();

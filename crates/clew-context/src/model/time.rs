@@ -41,6 +41,13 @@ impl UnixMillis {
         self.rfc3339()[..10].to_owned()
     }
 
+    /// The month in UTC, from 1; none before the year -9999 and after 9999.
+    pub fn month(self) -> Option<usize> {
+        let time = jiff::Timestamp::from_millisecond(self.0).ok()?;
+        let month = jiff::tz::Offset::UTC.to_datetime(time).month();
+        usize::try_from(month).ok()
+    }
+
     /// The time of day in UTC to the minute: `03:04`.
     pub fn clock(self) -> String {
         let minutes = self.0.rem_euclid(MILLIS_A_DAY) / 60_000;

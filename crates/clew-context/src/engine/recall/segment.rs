@@ -10,6 +10,8 @@ pub(super) struct Exchange {
     pub(super) at: UnixMillis,
     /// A hash of its words in their order.
     pub(super) words: u64,
+    /// The term of the first word of its author's name, 0 if it has none.
+    pub(super) author: u32,
     /// How many words it has.
     pub(super) length: u16,
 }
@@ -65,17 +67,19 @@ impl Segment {
             return;
         };
         let mut terms: Vec<u32> = Vec::new();
-        for text in &entry.texts {
+        for text in entry.texts.iter().chain([&entry.author]) {
             stem::each_term(text, TEXT, |term| terms.push(term));
         }
         let words = terms.iter().fold(0, |hash: u64, term| {
             (hash ^ u64::from(*term)).wrapping_mul(0x0100_0000_01b3)
         });
+        terms.extend(stem::month(entry.at));
         let length = u16::try_from(terms.len()).unwrap_or(u16::MAX);
         self.exchanges.push(Exchange {
             turn: entry.turn,
             at: entry.at,
             words,
+            author: stem::first_term(entry.author),
             length,
         });
         self.words += usize::from(length);
@@ -103,8 +107,16 @@ impl Segment {
     pub(super) fn with(&self, term: u32) -> &[Posting] {
         let first = self.postings.partition_point(|one| one.term < term);
         let of_term = &self.postings[first..];
-        let count = of_term.partition_point(|one| one.term == term);
-        &of_term[..count]
+        // Most terms have one or two.
+        let is_same = |one: &&Posting| one.term == term;
+        &of_term[..of_term.iter().take_while(is_same).count()]
+    }
+
+    /// The terms of an exchange.
+    pub(super) fn terms_of(&self, place: usize) -> impl Iterator<Item = u32> {
+        let postings = self.postings.iter();
+        let of_exchange = postings.filter(move |one| usize::from(one.exchange) == place);
+        of_exchange.map(|one| one.term)
     }
 
     pub(super) fn exchanges(&self) -> &[Exchange] {

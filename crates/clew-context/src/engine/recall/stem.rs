@@ -1,7 +1,11 @@
 //! Terms: hashes of the stems of words. English endings are taken off, so that "camped"
 //! finds "camping"; words of other scripts and languages stay as they are.
 
+use std::sync::LazyLock;
+
+use super::alike;
 use crate::engine::words::{self, WordLimits};
+use crate::model::UnixMillis;
 
 /// English words that hold talk together and say nothing of what is asked for. In other
 /// languages they count little for being common.
@@ -13,6 +17,21 @@ const PASSED_OVER: [&str; 81] = [
     "why", "will", "with", "would", "you", "your", "whose", "am", "again", "but", "continue", "go",
     "hello", "hi", "if", "just", "more", "no", "ok", "please", "say", "so", "tell", "thank",
     "thanks", "there", "think", "yes",
+];
+
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
 ];
 
 /// Endings, with what stands for each; the first that fits goes.
@@ -47,7 +66,34 @@ pub(super) fn each_term(text: &str, limits: WordLimits, mut each: impl FnMut(u32
     words::for_each_word(text, limits, |word| each(term(word)));
 }
 
+/// The term of a text's first word, 0 without words.
+pub(super) fn first_term(text: &str) -> u32 {
+    let mut first = 0;
+    let limits = WordLimits {
+        chars: text.len(),
+        words: 1,
+    };
+    words::for_each_word(text, limits, |word| first = term(word));
+    first
+}
+
+/// The term of the month in which something was said, in English, as people ask for it.
+pub(super) fn month(at: UnixMillis) -> Option<u32> {
+    Some(term(MONTHS[at.month()? - 1]))
+}
+
+/// Whether it is the term of a word that only holds a question together.
+pub(super) fn is_passed_over(one: u32) -> bool {
+    static TERMS: LazyLock<Vec<u32>> = LazyLock::new(|| PASSED_OVER.map(term).to_vec());
+    TERMS.contains(&one)
+}
+
 fn term(word: &str) -> u32 {
+    alike::of(own_term(word))
+}
+
+/// The term of a word itself.
+pub(super) fn own_term(word: &str) -> u32 {
     let bare = bare(word);
     let hash = if bare.len() > LEAST && bare.bytes().all(|byte| byte.is_ascii_lowercase()) {
         words::hash(&stem(bare))
@@ -116,6 +162,8 @@ mod tests {
         alike(&["pottery", "pottery's"]);
         alike(&["story", "stories"]);
         alike(&["bake", "baked", "baking"]);
+        alike(&["buy", "bought", "buying", "purchases"]);
+        alike(&["child", "children", "kids"]);
     }
 
     #[test]

@@ -17,6 +17,7 @@ fn entry(turn: u64, apart: i64, text: &str) -> RecallEntry<'_> {
     RecallEntry {
         turn: TurnId(turn),
         at: UnixMillis(i64::try_from(turn).unwrap() * apart),
+        author: "",
         texts: vec![text],
     }
 }
@@ -53,7 +54,8 @@ fn what_contains_the_rarer_words_comes_first() {
     assert_eq!(best(&index, "When did we go camping?"), [3]);
     assert_eq!(best(&index, "東京タワー"), [6]);
     // Of two that match alike the newer one.
-    assert_eq!(best(&index, "pixel"), [5, 1]);
+    let alike = ["red pump", "blue pump", "x", "y", "z"];
+    assert_eq!(best(&self::index(&entries(&alike)), "pump"), [2, 1]);
 }
 
 #[test]
@@ -129,6 +131,69 @@ fn an_answer_beside_the_words_asked_for_is_found_in_the_same_sitting() {
     assert_eq!(best(&index(&entries(&talk)), "Which tent was it?"), [1]);
 }
 
+/// The same at midnight of these days of 2026.
+fn said<'a>(of: &[(&str, &'a str, &'a str)]) -> Vec<RecallEntry<'a>> {
+    let of = (1..).zip(of);
+    let entries = of.map(|(turn, (day, author, text))| RecallEntry {
+        turn: TurnId(turn),
+        at: UnixMillis::parse(&format!("2026-{day}T00:00:00Z")).unwrap(),
+        author,
+        texts: vec![text],
+    });
+    entries.collect()
+}
+
+#[test]
+fn whoever_the_question_names_counts_more() {
+    let talk = [
+        ("01-01", "Ada", "I planted roses here"),
+        ("01-02", "Bob", "I planted roses here"),
+        ("01-03", "Cy", "nothing here"),
+        ("01-04", "Cy", "nor here"),
+        ("01-05", "Cy", "or there"),
+    ];
+    let all = index(&said(&talk));
+    assert_eq!(best(&all, "Who planted roses?"), [2, 1]);
+    assert_eq!(best(&all, "What has ada planted?"), [1, 2]);
+    // A name that all have says nothing.
+    let own = index(&said(&talk.map(|(day, _, text)| (day, "Ada", text))));
+    let question = "Ada, do roses suit planets, moons and comets?";
+    assert_eq!(best(&own, question), [0; 0]);
+}
+
+#[test]
+fn of_what_matches_what_is_about_the_same_as_the_best_comes_first() {
+    let talk = [
+        "my budgie hatched, with millet and cuttlebone",
+        "a budgie was drawn on the mug",
+        "millet for the budgie",
+        "cuttlebone and millet alone",
+        "the valve leaks",
+        "x",
+        "y",
+    ];
+    let index = index(&entries(&talk));
+    assert_eq!(best(&index, "Has my budgie hatched?"), [1, 3, 2]);
+    // What only others' words lead to does not match.
+    assert_eq!(best(&index, "leaks"), [5]);
+}
+
+#[test]
+fn a_month_finds_what_was_said_in_it() {
+    let talk = [
+        ("02-03", "Ada", "we went camping"),
+        ("06-03", "Ada", "we went camping again, farther up"),
+        ("09-03", "Ada", "we went camping"),
+        ("10-03", "Ada", "rain"),
+        ("11-03", "Ada", "snow"),
+    ];
+    let index = index(&said(&talk));
+    assert_eq!(best(&index, "Where did we camp in June?")[0], 2);
+    // Texts that are alike stay so in any month.
+    let found = best(&index, "camping");
+    assert!(found.contains(&2) && found.len() == 2, "{found:?}");
+}
+
 #[test]
 fn repeating_words_helps_little() {
     let flood = "pump ".repeat(10_000);
@@ -136,7 +201,8 @@ fn repeating_words_helps_little() {
     assert_eq!(best(&index(&entries(&texts)), "pump valve leak"), [1, 2]);
     // No more is looked at than the limits allow.
     let index = index(&entries(&[flood.as_str()]));
-    assert_eq!(index.segments[0].words(), TEXT.words);
+    let and_the_month = TEXT.words + 1;
+    assert_eq!(index.segments[0].words(), and_the_month);
 }
 
 #[test]
