@@ -405,10 +405,24 @@ impl Selector<'_> {
     fn recent(self, messages: &[Arc<Message>]) -> Selection {
         // A newest message that is too long is shortened.
         let fit = self.recent_that_fit(messages).max(1);
-        Selection {
+        let (room, cap) = if fit < self.limits.max_msgs {
+            (fit, OmitReason::LoneChars)
+        } else {
+            (self.limits.max_msgs, OmitReason::Msgs)
+        };
+        let mut selection = Selection {
             max_chars: Some(self.limits.lone_max_chars),
-            ..self.tail(messages, fit.min(self.limits.max_msgs))
+            gaps: GapMarks::None,
+            ..self.tail(messages, room)
+        };
+        let before = self
+            .eligible(messages)
+            .filter(|one| one.id < self.trigger.id);
+        for beyond in before.skip(room) {
+            selection.omit(beyond.id, cap);
         }
+        selection.omitted.sort_by_key(|omitted| omitted.id);
+        selection
     }
 
     /// Picks the first `room` of these that may be shown.

@@ -82,6 +82,30 @@ fn lone_max_chars_and_mem_max_msgs_bound_it() {
 }
 
 #[test]
+fn what_recent_leaves_out_is_named_with_its_cap() {
+    let left_out = |limits: Limits, chars: usize| {
+        let start = recent(limits);
+        let (world, trigger) = talk(chars);
+        let block = start.prepare(&start.collected(&world, &trigger)).block;
+        let omitted = block.omitted.into_iter();
+        omitted.map(|one| (one.id, one.reason)).collect::<Vec<_>>()
+    };
+    let named = |last: u64, cap| {
+        let beyond = (1..=last).map(|n| (id(n), cap));
+        beyond.chain([(id(9), OmitReason::App)]).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        left_out(Limits::default(), 600),
+        named(5, OmitReason::LoneChars)
+    );
+    let two = Limits {
+        max_msgs: 2,
+        ..Limits::default()
+    };
+    assert_eq!(left_out(two, 10), named(6, OmitReason::Msgs));
+}
+
+#[test]
 fn other_scenes_stay_as_they_are() {
     let (world, _) = talk(10);
     let start = recent(Limits::default());
