@@ -31,10 +31,16 @@ pub(crate) struct Bot {
 impl Bot {
     /// Starts the bot in a world and waits until it has read its servers.
     pub(crate) async fn start(world: World) -> Self {
+        Self::start_with(world, &[]).await
+    }
+
+    /// The same with settings.
+    pub(crate) async fn start_with(world: World, settings: &[(&str, &str)]) -> Self {
         let discord = Simulator::start(world).await.unwrap().patience(PATIENCE);
         let model = Model::start(Duration::ZERO).await;
         let folder = TempDir::new().unwrap();
-        let child = command(&discord, &model, folder.path()).spawn().unwrap();
+        let mut start = command(&discord, &model, folder.path());
+        let child = start.envs(settings.iter().copied()).spawn().unwrap();
         discord.wait_ready().await.unwrap();
         let bot = Self {
             discord,

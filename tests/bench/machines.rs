@@ -1,9 +1,9 @@
-//! Whether what dies loses anything of a cluster: three processes of a bot with eight shards, of which one is
-//! killed each second, and two database servers, of which the first is killed and the other goes on in its
-//! place. Questions are asked all the time, and people opt out.
+//! What a turn costs with more processes; and whether what dies loses anything of a cluster: three processes
+//! of a bot with eight shards, of which one is killed each second, and two database servers, of which the
+//! first is killed and the other goes on in its place. Questions are asked all the time, and people opt out.
 
 use std::fs::{self, File};
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +14,14 @@ use tokio::time::{sleep, timeout};
 use tokio_postgres::NoTls;
 use tokio_util::sync::CancellationToken;
 
-use super::bot::{amount, block_on, command};
+use super::bot::{Bot, amount, block_on, command};
 use super::killed::{UNREFUSED, kill, next};
 use super::missed::{
     Asked, Guild, THINKS, guilds, keep_asking, print_heads, print_row, replies, wait_quiet,
 };
 use super::model::Model;
 use super::postgres::{Postgres, query};
+use super::process::milliseconds;
 
 /// Kills, unless `CLEW_KILLS` says otherwise.
 const KILLS: u64 = 60;
@@ -47,7 +48,15 @@ const LEAVERS: usize = 400;
 /// How long the whole may take to go on after a change.
 const PATIENCE: Duration = Duration::from_mins(2);
 
+const WARM: usize = 5;
+const TURNS: usize = 50;
+
 pub(crate) fn print() {
+    println!("\na turn by how many processes there are, on average of {TURNS}; 0: without CLUSTER");
+    println!("| processes | statements | KiB written | CPU, ms |\n|---|---|---|---|");
+    for processes in [0, 1, 2, 4] {
+        block_on(print_costs(processes));
+    }
     let (kills, promotions) = (
         amount("CLEW_KILLS", KILLS),
         amount("CLEW_PROMOTIONS", PROMOTIONS),
@@ -60,6 +69,53 @@ pub(crate) fn print() {
     );
     print_heads();
     block_on(run(kills, promotions));
+}
+
+/// Of the process that is the bot; the others stand by.
+async fn print_costs(processes: usize) {
+    let mut world = World::new();
+    let office = world.guild("Office");
+    let ada = world.member(office, "Ada");
+    let hall = world.channel(office, ChannelKind::Text, "hall");
+    let server = Postgres::own();
+    let database = server.fresh_database().await;
+    server.log_statements().await;
+    let on = if processes == 0 { "off" } else { "on" };
+    let settings = [("CLUSTER", on), ("CONTEXT_STORE", &*database.url)];
+    let bot = Bot::start_with(world, &settings).await;
+    let folder = TempDir::new().unwrap();
+    let others = (1..processes).map(|number| {
+        let folder = folder.path().join(number.to_string());
+        fs::create_dir(&folder).unwrap();
+        let mut start = command(&bot.discord, &bot.model, &folder);
+        start.envs(settings).stderr(Stdio::null()).spawn().unwrap()
+    });
+    let mut others: Vec<Child> = others.collect();
+    let nodes = "SELECT 1 FROM clew.nodes";
+    while processes > 1 && query(&database.admin_url, nodes).await.len() < processes {
+        sleep(LOOKED_EACH).await;
+    }
+    let ask = async |times| {
+        for _ in 0..times {
+            bot.answer(hall, ada).await;
+            bot.rest().await;
+        }
+    };
+    let now = || {
+        let process = bot.process();
+        (server.statements(), process.written(), process.cpu())
+    };
+    ask(WARM).await;
+    let before = now();
+    ask(TURNS).await;
+    let after = now();
+    println!(
+        "| {processes} | {:.1} | {:.1} | {:.2} |",
+        (after.0 - before.0) as f64 / TURNS as f64,
+        (after.1 - before.1) as f64 / 1_024.0 / TURNS as f64,
+        milliseconds(after.2.saturating_sub(before.2)) / TURNS as f64
+    );
+    others.iter_mut().for_each(kill);
 }
 
 async fn run(kills: u64, promotions: u64) {

@@ -584,8 +584,7 @@ async fn the_databases_standby_goes_on_in_its_place() {
     other.wait_for_log(IS_THE_BOT, 1).await;
 }
 
-/// What it costs that questions are noted in the database: a tenth of a turn's statements. What goes by
-/// time (renewals, the session) or by connection is not counted.
+/// What it costs that questions are noted in the database: a tenth of a turn's statements.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cluster_takes_few_statements_more() {
     const TURNS: usize = 30;
@@ -593,29 +592,15 @@ async fn a_cluster_takes_few_statements_more() {
     for on in ["off", "on"] {
         let server = Postgres::own();
         let cluster = Cluster::new(&server).await;
-        let log = "ALTER SYSTEM SET log_min_duration_statement = 0";
-        for sql in [log, "SELECT pg_reload_conf()"] {
-            query(&cluster.database.admin_url, sql).await;
-        }
+        server.log_statements().await;
         let settings = [("CLUSTER", on), ("USER_TURNS_PER_MIN", "1000")];
         let _process = cluster.start("a", &settings);
         connected(&cluster.place).await;
-        let statements = || {
-            let text = std::fs::read_to_string(server.folder().join("server.log")).unwrap();
-            let by_time = ["state_files", "leases", "nodes"];
-            let by_connection = ["pg_locks", "pg_advisory_lock", "SET search", "SET tcp"];
-            let is_one = |line: &&str| {
-                let is_statement = line.contains("execute ") || line.contains("statement: ");
-                let mut not_of_turns = by_time.iter().chain(&by_connection);
-                is_statement && !not_of_turns.any(|words| line.contains(words))
-            };
-            text.lines().filter(is_one).count()
-        };
         // An answer stands before all about its turn is stored.
         let when_stored = async || loop {
-            let found = statements();
+            let found = server.statements();
             sleep(Duration::from_millis(500)).await;
-            if statements() == found {
+            if server.statements() == found {
                 return found;
             }
         };
