@@ -279,19 +279,19 @@ impl Servers {
 }
 
 /// A process on a machine of its own.
-struct Machine {
+pub(crate) struct Machine {
     start: Command,
-    running: Child,
+    pub(crate) running: Child,
 }
 
 impl Machine {
-    fn new(mut start: Command) -> Self {
+    pub(crate) fn new(mut start: Command) -> Self {
         let running = start.spawn().unwrap();
         Self { start, running }
     }
 
     /// Kills it, and starts another one right after.
-    fn again(&mut self) {
+    pub(crate) fn again(&mut self) {
         kill(&mut self.running);
         self.running = self.start.spawn().unwrap();
     }

@@ -15,6 +15,7 @@
 )]
 
 mod bot;
+mod by_hand;
 mod chats;
 mod docs;
 mod events;
@@ -66,13 +67,14 @@ const FIGURES: [(&str, fn()); 12] = [
 ];
 
 /// What is run only if it is named: `learn` writes a source file, `soak` takes an hour, `kill` and `missed`
-/// a quarter of one, `machines` and `shards` minutes.
-const NAMED: [(&str, fn()); 6] = [
+/// a quarter of one, `machines`, `by-hand` and `shards` minutes.
+const NAMED: [(&str, fn()); 7] = [
     ("learn", learn::print),
     ("soak", soak::print),
     ("kill", kill::print),
     ("missed", missed::print),
     ("machines", machines::print),
+    ("by-hand", by_hand::print),
     ("shards", shards::print),
 ];
 
