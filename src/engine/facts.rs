@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use clew_store::model::Fact;
 
-use clew_context::engine::recall::RecallIndex;
+use clew_context::engine::recall::{Ranking, RecallIndex};
 use clew_context::engine::sanitise;
 
 /// The longest a fact may be, in Unicode scalars: about one sentence.
@@ -13,12 +13,15 @@ pub const MAX_FACT_CHARS: usize = 300;
 /// The most that the facts of a user, and those of a server, may take up in a prompt, in
 /// Unicode scalars.
 const BUDGET_CHARS: usize = 2_000;
-/// How much longer facts are held back: BM25's b.
-const LENGTH: f32 = 0.4;
+/// How facts are weighed, which have nothing to do with each other.
+const RANKING: Ranking = Ranking {
+    length: 0.4,
+    rarity: 1.5,
+    beside: [0.0; 4],
+    least: 0.01,
+};
 /// The most facts that are ranked for one prompt, which takes some milliseconds.
 const MOST_RANKED: usize = 1_000;
-/// What scores less of what a text with all the words would does not match.
-const LEAST: f32 = 0.01;
 
 /// A subject's facts after one was added.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,8 +97,8 @@ pub fn best_matching(mut facts: Vec<Fact>, question: &str, around: &str) -> Vec<
         facts.sort_by_key(|fact| Reverse(fact.usefulness()));
     }
     let texts = facts.iter().take(MOST_RANKED);
-    let index = RecallIndex::of_texts(texts.map(|fact| vec![fact.text.as_str()]));
-    let ranked = index.ranked(question, around, LENGTH, LEAST);
+    let index = RecallIndex::of_texts(texts.map(|fact| (0, vec![fact.text.as_str()])));
+    let ranked = index.ranked(question, around, RANKING);
     let mut ranks = vec![usize::MAX; facts.len()];
     for (rank, place) in ranked.into_iter().enumerate() {
         ranks[place] = rank;

@@ -9,18 +9,20 @@ mod split;
 use std::borrow::Cow;
 use std::iter;
 
-use super::recall::RecallIndex;
+use super::recall::{Ranking, RecallIndex};
 use crate::model::AgentDoc;
 
 use self::split::passages;
 
 /// How often a passage's title counts.
 const TITLE: usize = 3;
-/// How much longer passages are held back: BM25's b. They are alike in length, unless little
-/// stands below a heading.
-const LENGTH: f32 = 0.75;
-/// A passage that scores less than this part of one with all words of the question is none.
-const LEAST: f32 = 0.05;
+/// How passages are weighed. They are alike in length, unless little stands below a heading.
+const RANKING: Ranking = Ranking {
+    length: 0.75,
+    rarity: 1.0,
+    beside: [0.2, 0.2, 0.05, 0.05],
+    least: 0.05,
+};
 /// Words with which people ask, and which few documents use: their rarity says nothing.
 const ASKING: &str = " able also any anybody anything but can't come don't each else ever every \
     find get give goes got happens help here i'd i'll i'm i've into isn't keep know let like look \
@@ -118,7 +120,7 @@ impl Docs {
     pub fn best(&self, question: &str, around: &str) -> Vec<(usize, &AgentDoc)> {
         let question = asked_for(question);
         let matches = self.cut.iter().flat_map(|cut| {
-            let places = cut.index.ranked(&question, around, LENGTH, LEAST);
+            let places = cut.index.ranked(&question, around, RANKING);
             let places = places.into_iter();
             places.map(|place| (place, &cut.passages[place]))
         });
@@ -165,9 +167,13 @@ fn shown(passage: &AgentDoc) -> String {
 impl CutDocs {
     fn new(docs: &[AgentDoc]) -> Self {
         let passages = passages(docs);
-        let texts = passages.iter().map(|doc| {
-            let name = iter::repeat_n(doc.name.as_str(), TITLE);
-            name.chain(doc.text.lines()).collect()
+        // Those of one document follow each other.
+        let mut group = 0;
+        let texts = passages.iter().enumerate().map(|(at, passage)| {
+            let of = |passage: &AgentDoc| paths(&passage.name).next().map(str::to_owned);
+            group += i64::from(at > 0 && of(&passages[at - 1]) != of(passage));
+            let name = iter::repeat_n(passage.name.as_str(), TITLE);
+            (group, name.chain(passage.text.lines()).collect())
         });
         let index = RecallIndex::of_texts(texts);
         let titles = AgentDoc {
