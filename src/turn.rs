@@ -47,7 +47,7 @@ use clew_context::model::{
 use clew_discord::guild_state::AnswerPlace;
 use clew_discord::session::Unfinished;
 
-pub use control::{Control, Order, Orders};
+pub use control::{Control, Order, Orders, abandon};
 pub use extract::{Extraction, extract};
 pub use gather::is_for_asker_only;
 pub use line::{BLOCKED, INTERRUPTED, refusal};

@@ -34,7 +34,7 @@ use crate::memory::DiscordChange;
 use crate::model::Spender;
 use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
 use crate::telemetry::{self, Ids, LoopGauges};
-use crate::turn::{Order, Services};
+use crate::turn::{self, Services};
 use clew_context::engine::route::Rules;
 use clew_context::model::{
     ChannelId, GuildId, InteractionId, Message, MessageId, TurnRequest, UnixMillis,
@@ -416,7 +416,7 @@ impl Dispatcher {
             .values()
             .filter(|active| active.activity.now().waits)
         {
-            active.orders.send_replace(Order::Abandon);
+            turn::abandon(&active.orders);
         }
         for waiting in self.queues.remove_waiting(|_| true) {
             self.stopping(&waiting.request);

@@ -76,6 +76,18 @@ impl Order {
 /// The end that gives orders.
 pub type Orders = watch::Sender<Order>;
 
+/// The process is ending. A turn that ends already keeps its order: it may not have heard it, and it says
+/// more.
+pub fn abandon(orders: &Orders) {
+    orders.send_if_modified(|order| {
+        let goes_on = !order.ends();
+        if goes_on {
+            *order = Order::Abandon;
+        }
+        goes_on
+    });
+}
+
 /// The end that a turn listens on.
 #[derive(Debug)]
 pub struct Control {

@@ -1,13 +1,16 @@
 //! The state shared by REST, gateway and control, behind one lock that is never
 //! held across an await, and the signal that it changed.
 
+use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::faults::Faults;
 use super::gateway::Hub;
+use super::ids::Id;
 use super::limits::Limits;
 use super::log::{GatewayEvent, GatewayRecord, RequestRecord};
 use super::world::World;
@@ -28,6 +31,8 @@ pub(super) struct State {
     pub(super) limits: Limits,
     pub(super) latency: Duration,
     pub(super) requests: Vec<RequestRecord>,
+    /// The bot's latest messages with a nonce: each with its channel.
+    pub(super) nonces: VecDeque<(Id, Id, Value)>,
     /// How many older calls the log no longer holds.
     dropped: usize,
     /// How many of the newest calls and gateway records the logs hold at least.
@@ -52,6 +57,7 @@ impl Shared {
             limits: Limits::default(),
             latency: Duration::ZERO,
             requests: Vec::new(),
+            nonces: VecDeque::new(),
             dropped: 0,
             keep: usize::MAX,
             forgotten: 0,

@@ -219,7 +219,7 @@ impl Dispatcher {
     pub(in crate::app) fn start_run(&mut self, request: TurnRequest, slot: RunSlot) {
         let (orders, control) = Control::new();
         if self.closed {
-            orders.send_replace(Order::Abandon);
+            turn::abandon(&orders);
         }
         let waiting = self.waiting(request, None);
         let until = waiting.came + self.services.settings.runs.time;
@@ -484,7 +484,7 @@ impl Dispatcher {
     /// Tells running turns to take back what they posted, as the process is ending.
     pub(in crate::app) fn abandon(&mut self) {
         for active in self.active.values() {
-            active.orders.send_replace(Order::Abandon);
+            turn::abandon(&active.orders);
         }
     }
 }

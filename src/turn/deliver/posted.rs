@@ -352,26 +352,30 @@ impl<'a> PostedAnswer<'a> {
         let unsure = self.unsure.take();
         let removed = match &self.destination {
             Destination::Channel { channel, .. } => {
-                let known = parts.iter().map(|part| part.id);
+                let mut gone: Vec<MessageId> = parts.iter().map(|part| part.id).collect();
                 match Box::pin(self.find(*channel, unsure, tries)).await {
-                    Ok(found) => delete(self.rest(), *channel, known.chain(found), tries).await,
+                    Ok(found) => {
+                        gone.extend(found);
+                        let ids = gone.iter().copied();
+                        let deleted = delete(self.rest(), *channel, ids, tries).await;
+                        deleted.map(|()| !gone.is_empty())
+                    }
                     Err(error) => Err(error),
                 }
             }
             Destination::Interaction(call) if matches!(order, Order::Block) => {
-                self.rest().delete_original(call, deadline()).await
+                let deleted = self.rest().delete_original(call, deadline()).await;
+                deleted.map(|()| false)
             }
             Destination::Interaction(interaction) => self
                 .rest()
                 .edit_original(interaction, &MessageText::plain(INTERRUPTED), deadline())
                 .await
-                .map(drop),
+                .map(|_| false),
         };
         match removed {
-            Ok(()) => {
-                if let Some((claims, question)) =
-                    self.posted_question().filter(|_| !parts.is_empty())
-                {
+            Ok(was_there) => {
+                if let Some((claims, question)) = self.posted_question().filter(|_| was_there) {
                     claims.taken_back(question, self.now()).await;
                 }
             }
@@ -485,9 +489,13 @@ impl<'a> PostedAnswer<'a> {
                 }
                 let sent = rest.create_message(*channel, &message, self.deadline());
                 let sent = sent.await;
-                let may_stand = sent.as_ref().is_err_and(may_be_done);
                 let was_tried = self.turn.is_sent_again || self.unsure.is_some();
-                self.unsure = may_stand.then(|| Box::new(message));
+                // What an earlier try may have posted stays unsure however a later one is refused.
+                match &sent {
+                    Ok(_) => self.unsure = None,
+                    Err(error) if may_be_done(error) => self.unsure = Some(Box::new(message)),
+                    Err(_) => {}
+                }
                 let sent = sent?;
                 self.reference_dropped = self.reference_dropped.or(sent.reference_dropped);
                 if let Some((claims, question)) = claim {

@@ -179,6 +179,9 @@ fn close(turn: &Turn<'_>, collected: &mut Collected) -> bool {
         request: &turn.job.request,
     };
     let is_open = |link: &GatheredLink| {
+        if link.id == turn.trigger().channel {
+            return may_read(turn, link.id);
+        }
         let known = services.guild_state.channel(link.id);
         let channel = known.as_ref().or(link.channel.as_ref());
         channel.is_none_or(|channel| others.readers(channel) == Readers::Everybody)

@@ -48,15 +48,15 @@ impl Place {
     /// Ada replies to Boris and links to what he wrote elsewhere; her own image is not there
     /// until the gate opens.
     fn asks_while_an_image_comes(&self, theirs: &Theirs) -> Held {
+        let link = self.link(theirs.news, theirs.elsewhere);
+        let question = Draft::new(self.to_us(&format!("and this? {link}")));
+        self.asks_with_an_image(question.reply_to(theirs.here))
+    }
+
+    fn asks_with_an_image(&self, question: Draft) -> Held {
         let (fault, gate) = Fault::held("GET", "/a.gif");
         self.stage.discord.fault(fault.once());
-        let link = format!(
-            "https://discord.com/channels/{}/{}/{}",
-            self.guild, theirs.news, theirs.elsewhere
-        );
-        let question = Draft::new(self.to_us(&format!("and this? {link}")));
-        let question = question.reply_to(theirs.here).attachment(image("a.gif"));
-        self.post(self.channel, self.ada, question);
+        self.post(self.channel, self.ada, question.attachment(image("a.gif")));
         gate
     }
 
@@ -140,6 +140,28 @@ async fn a_channel_that_closes_while_an_image_is_fetched_is_not_asked_with() {
     .await;
     assert_eq!(asked.matches(MARK).count(), 1, "{asked}");
     assert!(!asked.contains("afar"), "{asked}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_to_the_same_channel_is_not_asked_with_once_its_asker_may_not_read_it() {
+    let (p, theirs) = with_theirs().await;
+    let bot = p.start().await;
+    let link = p.link(p.channel, theirs.here);
+    let gate = p.asks_with_an_image(Draft::new(p.to_us(&format!("and this? {link}"))));
+    let fetched = p.stage.discord.wait_request("GET", "/a.gif", 1).await;
+    fetched.unwrap();
+    let (none, history) = (Permissions::NONE, Permissions::READ_MESSAGE_HISTORY);
+    let ada = OverwriteOf::Member(p.ada);
+    p.stage.discord.overwrite(p.channel, ada, none, history);
+    p.seen().await;
+    gate.open();
+    p.answer(p.channel, 1).await;
+    let asked = p.request(1).await;
+    assert!(
+        asked.contains("and this?") && !asked.contains(MARK),
+        "{asked}"
+    );
+    bot.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -267,11 +267,13 @@ impl Claims {
             .await;
     }
 
-    /// What was posted is taken back.
+    /// What was posted is taken back. Under its nonce nothing can be posted again: Discord knows that it was
+    /// deleted.
     pub async fn taken_back(&self, id: MessageId, now: UnixMillis) {
         self.change(id, now, |claim| {
             claim.posted.clear();
             claim.left = None;
+            claim.restarts += 1;
         })
         .await;
     }

@@ -35,7 +35,9 @@ impl State {
         if !message.attachments.is_empty() {
             self.need(channel, Permissions::ATTACH_FILES)?;
         }
+        let nonce = message.nonce.clone();
         let id = self.publish(message);
+        self.nonces.extend(nonce.map(|nonce| (id, channel, nonce)));
         Ok(self.sent(&call.body, channel, id))
     }
 
@@ -77,8 +79,9 @@ impl State {
         Ok(message)
     }
 
-    /// The message sent earlier with the same enforced nonce.
-    fn same_nonce(&self, body: &Value, channel: Id) -> Result<Option<Id>, Refusal> {
+    /// The message sent earlier with the same enforced nonce. One that was deleted since is not sent
+    /// again: "Unknown Message" (discord-api-docs, pull request 6647).
+    fn same_nonce(&mut self, body: &Value, channel: Id) -> Result<Option<Id>, Refusal> {
         let Some(nonce) = given(body, "nonce") else {
             return Ok(None);
         };
@@ -90,17 +93,16 @@ impl State {
         if body["enforce_nonce"] != true {
             return Ok(None);
         }
-        let found = self.world.channels.get(&channel);
-        let messages = found.map(|found| found.messages.values().rev());
         let since = self.world.now_ms() - NONCE_MS;
-        let mut recent = messages
-            .into_iter()
-            .flatten()
-            .take_while(|message| message.id.unix_ms() >= since);
-        let same = recent.find(|message| {
-            message.author == self.world.bot && message.nonce.as_ref() == Some(nonce)
-        });
-        Ok(same.map(|message| message.id))
+        self.nonces.retain(|(id, ..)| id.unix_ms() >= since);
+        let mut sent = self.nonces.iter().rev();
+        let same = sent.find(|(_, of, other)| *of == channel && other == nonce);
+        match same {
+            Some((id, ..)) if self.world.message(channel, *id).is_none() => {
+                Err(Refusal::unknown_message())
+            }
+            same => Ok(same.map(|(id, ..)| *id)),
+        }
     }
 
     /// Sets the reference of a reply or forward, checked as Discord does.
