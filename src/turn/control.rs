@@ -178,3 +178,20 @@ impl Control {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deletion_that_nobody_heard_outlasts_the_end_of_the_process() {
+        for (order, is_told) in [(Order::Cancel, true), (Order::Go, false)] {
+            let (orders, mut control) = Control::new();
+            orders.send_replace(order);
+            abandon(&orders);
+            let revoked = control.revoked();
+            assert_eq!(matches!(revoked, Some(Order::Cancel)), is_told);
+            assert!(orders.borrow().ends());
+        }
+    }
+}
