@@ -15,8 +15,10 @@ const NOT_POSTED: &str = "⚠️";
 
 /// An answer could not be posted.
 pub(super) async fn undelivered(turn: &Turn<'_>, error: &RestError) {
+    // A command's token ends after 15 minutes, and a person may close direct messages: no right helps.
+    let is_by_rights = turn.interaction().is_none() && turn.ids.guild.is_some();
     match error.reason {
-        Fallback::Forbidden | Fallback::Locked | Fallback::Archived => {
+        Fallback::Forbidden | Fallback::Locked | Fallback::Archived if is_by_rights => {
             cannot_write(turn, error.reason).await;
         }
         reason => {

@@ -15,7 +15,7 @@ use crate::engine::select::NamedMessage;
 use crate::engine::turn::StageFetches;
 use crate::model::{
     Attachment, Channel, ChannelId, Fallback, Guild, GuildId, Image, Limits, Message, MessageId,
-    OptedOut, RoleId, Stage, UserId,
+    OptedOut, RoleId, Stage, UnixMillis, UserId,
 };
 
 use super::negative_cache::{LookUp, NegativeCache};
@@ -218,6 +218,27 @@ impl<'a, S: Source> Fetcher<'a, S> {
     pub(super) async fn is_thread_member(&self, thread: ChannelId, user: UserId) -> Option<bool> {
         let call = || self.source.is_thread_member(thread, user, self.deadline);
         self.or_noted(Stage::Asker, call).await
+    }
+
+    /// Files of a message at addresses that hold: a message that is asked for again has new ones.
+    pub(super) async fn at_fresh_addresses(
+        &self,
+        stage: Stage,
+        (channel, id): (ChannelId, MessageId),
+        mut files: Vec<Attachment>,
+        now: UnixMillis,
+    ) -> Vec<Attachment> {
+        if files.iter().any(|file| file.is_stale(now))
+            && let Ok(message) = self.message(stage, channel, id).await
+        {
+            let given = || message.extras.iter().flat_map(|extras| extras.files());
+            for file in &mut files {
+                if let Some(given) = given().find(|given| given.is_same(file)) {
+                    file.url.clone_from(&given.url);
+                }
+            }
+        }
+        files
     }
 
     /// The text of a file.

@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use crate::engine::chain::ChainLink;
 use crate::engine::select::Gathered;
 use crate::engine::turn::Collected;
-use crate::model::{Attachment, Extras, Message};
+use crate::model::{Attachment, Extras, Message, Stage, UnixMillis};
 
 use super::fetch::Fetcher;
 use super::source::Source;
@@ -37,25 +37,42 @@ fn is_text(file: &Attachment) -> bool {
     file.claims_to_be(is_type, &TEXT_ENDINGS)
 }
 
+/// Which files are fetched.
+#[derive(Clone, Copy)]
+struct FileLimits {
+    max_bytes: u64,
+    /// When the question was asked.
+    now: UnixMillis,
+}
+
+impl FileLimits {
+    fn of(collected: &Collected) -> Self {
+        Self {
+            max_bytes: collected.turn.limits.max_file_bytes,
+            now: collected.trigger().timestamp,
+        }
+    }
+}
+
 /// Puts the texts of short files into the scene's messages.
 pub(super) async fn inline_all<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut Collected) {
-    let max_bytes = collected.turn.limits.max_file_bytes;
-    inline_in(fetcher, worthwhile(collected), max_bytes).await;
+    let limits = FileLimits::of(collected);
+    inline_in(fetcher, worthwhile(collected), limits).await;
 }
 
 /// The same for linked messages.
 pub(super) async fn inline_linked<S: Source>(fetcher: &Fetcher<'_, S>, collected: &mut Collected) {
-    let max_bytes = collected.turn.limits.max_file_bytes;
+    let limits = FileLimits::of(collected);
     let targets = collected.links.targets.iter_mut();
     let linked = targets.filter_map(|link| link.main.message_mut()).collect();
-    inline_in(fetcher, linked, max_bytes).await;
+    inline_in(fetcher, linked, limits).await;
 }
 
 /// A message that occurs in several places is fetched once.
 async fn inline_in<S: Source>(
     fetcher: &Fetcher<'_, S>,
     messages: Vec<&mut Arc<Message>>,
-    max_bytes: u64,
+    limits: FileLimits,
 ) {
     let mut wanted: Vec<Arc<Message>> = Vec::new();
     for message in &messages {
@@ -65,7 +82,7 @@ async fn inline_in<S: Source>(
     }
     let inlined = wanted
         .iter()
-        .map(|message| inline(fetcher, message, max_bytes));
+        .map(|message| inline(fetcher, message, limits));
     let inlined: Vec<Arc<Message>> = join_all(inlined).await.into_iter().flatten().collect();
     for message in messages {
         if let Some(new) = inlined.iter().find(|new| new.id == message.id) {
@@ -78,7 +95,7 @@ async fn inline_in<S: Source>(
 async fn inline<S: Source>(
     fetcher: &Fetcher<'_, S>,
     message: &Arc<Message>,
-    max_bytes: u64,
+    FileLimits { max_bytes, now }: FileLimits,
 ) -> Option<Arc<Message>> {
     let files = message.extras.as_deref()?.files();
     let wanted: Vec<Attachment> = files
@@ -88,7 +105,10 @@ async fn inline<S: Source>(
     if wanted.is_empty() {
         return None;
     }
-    let texts = join_all(wanted.iter().map(|file| fetcher.file(file, max_bytes))).await;
+    let at = (message.channel, message.id);
+    let fresh = fetcher.at_fresh_addresses(Stage::File, at, wanted.clone(), now);
+    let fresh = fresh.await;
+    let texts = join_all(fresh.iter().map(|file| fetcher.file(file, max_bytes))).await;
     let mut message = Message::clone(message);
     let extras = message.extras.as_deref_mut()?;
     for (file, text) in wanted.iter().zip(texts) {

@@ -9,7 +9,7 @@ use super::negative_cache::NegativeCache;
 use super::source::Source;
 use crate::engine::images::{ImageFile, MessageImage};
 use crate::engine::turn::Collected;
-use crate::model::Limits;
+use crate::model::{Limits, Stage};
 
 /// Fetches images until `deadline`. What they cost and what failed is noted in
 /// `collected`, like everything else that was fetched for the turn.
@@ -30,14 +30,25 @@ pub async fn collect_images<S: Source>(
         ..turn.limits
     };
     let fetcher = Fetcher::new(source, negative_cache, &turn.view.opted_out, &limits);
-    let fetched = files.iter().map(|one| async {
-        Some(MessageImage {
-            message: one.message,
-            name: one.file.filename.clone(),
-            image: fetcher.image(&one.file).await?,
-        })
+    let now = collected.trigger().timestamp;
+    // Those of one message are asked for at once.
+    let of_messages = files.chunk_by(|one, next| one.message == next.message);
+    let fetched = of_messages.map(|files| async {
+        let at = (files[0].channel, files[0].message);
+        let files = files.iter().map(|one| one.file.clone()).collect();
+        let files = fetcher.at_fresh_addresses(Stage::Image, at, files, now);
+        let files = files.await;
+        let images = files.iter().map(|file| async {
+            Some(MessageImage {
+                message: at.1,
+                name: file.filename.clone(),
+                image: fetcher.image(file).await?,
+            })
+        });
+        join_all(images).await
     });
-    let images = join_all(fetched).await.into_iter().flatten().collect();
+    let images = join_all(fetched).await.into_iter().flatten();
+    let images = images.flatten().collect();
     let (used, stages, failures) = (fetcher.used(), fetcher.stages(), fetcher.failures());
     collected.fetches += used;
     collected.stages.extend(stages);

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use crate::model::{
-    Attachment, BlockItem, BlockPlace, ChatMessage, Image, ImageKind, ImageLimits, Message,
-    MessageId,
+    Attachment, BlockItem, BlockPlace, ChannelId, ChatMessage, Image, ImageKind, ImageLimits,
+    Message, MessageId,
 };
 
 use super::block::one_line;
@@ -25,6 +25,8 @@ const ENDINGS: [&str; 5] = ["png", "jpg", "jpeg", "webp", "gif"];
 /// image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageFile {
+    /// The message's channel.
+    pub channel: ChannelId,
     /// The message.
     pub message: MessageId,
     /// The file.
@@ -50,7 +52,7 @@ pub fn files(collected: &Collected, prepared: &Prepared, limits: &ImageLimits) -
     let files = shown(collected, prepared).into_iter();
     let files = files.flat_map(|message| {
         let files = message.extras.iter().flat_map(|extras| extras.files());
-        files.map(|file| (message.id, file))
+        files.map(move |file| (message, file))
     });
     let fitting = files.filter(|(_, file)| {
         let fits = is_image(file) && file.size <= limits.image_bytes && file.size <= room;
@@ -60,7 +62,8 @@ pub fn files(collected: &Collected, prepared: &Prepared, limits: &ImageLimits) -
     let fitting = fitting.take(limits.images);
     fitting
         .map(|(message, file)| ImageFile {
-            message,
+            channel: message.channel,
+            message: message.id,
             file: file.clone(),
         })
         .collect()

@@ -245,6 +245,21 @@ impl Attachment {
         let has_ending = |ending: String| endings.contains(&ending.as_str());
         has_type(kind) || is_unknown && ending.is_some_and(has_ending)
     }
+
+    /// Whether its address holds no longer: Discord signs it with an end, in seconds as `ex`, about a
+    /// day after it was given (discord-api-docs, "Signed Attachment CDN URLs").
+    pub fn is_stale(&self, now: UnixMillis) -> bool {
+        let query = self.url.split_once('?').map_or("", |(_, query)| query);
+        let end = query.split('&').find_map(|part| part.strip_prefix("ex="));
+        let end = end.and_then(|end| i64::from_str_radix(end, 16).ok());
+        end.is_some_and(|end| end.saturating_mul(1_000) <= now.0)
+    }
+
+    /// Whether it is the same file, at whatever address.
+    pub fn is_same(&self, other: &Self) -> bool {
+        let path = |url: &str| url.split('?').next().map(str::to_owned);
+        path(&self.url) == path(&other.url)
+    }
 }
 
 /// A poll.

@@ -2,7 +2,9 @@
 
 use clew_context::model::{Limits, Message};
 
-use crate::support::build::{ADA, BOB, EVE, Shape, asked, said, text_channel, thread, thread_id};
+use crate::support::build::{
+    ADA, BOB, EVE, Shape, asked, file, said, text_channel, thread, thread_id,
+};
 use crate::support::world::{Start, World, failures};
 
 fn world(files: &[(&str, &str)], messages: Vec<Message>) -> World {
@@ -71,6 +73,37 @@ async fn a_file_is_fetched_once() {
         question.contains("line of b"),
         "adopted with its file: {question}"
     );
+}
+
+/// What is held for over a day has addresses that Discord serves no longer.
+#[tokio::test]
+async fn a_file_whose_address_has_ended_is_asked_for_anew() {
+    let logged = |query: &str| {
+        said(1, BOB, "it fails").with_extras(|extras| {
+            let mut file = file("a.log", None, 10);
+            file.url = format!("{}?{query}&is=1&hm=2", file.url).into();
+            extras.attachments.push(file);
+        })
+    };
+    let trigger = asked(9, EVE, "why?").replying(1);
+    let end = |seconds: i64| format!("ex={:x}", trigger.timestamp.0 / 1_000 + seconds);
+    let (past, later) = (end(0), end(86_400));
+    let world = world(
+        &[("a.log", "line of a")],
+        vec![logged(&later), trigger.clone()],
+    );
+    for (held, calls) in [(&past, 2), (&later, 1)] {
+        let start = Start::within(text_channel()).watching(&[logged(held)], true);
+        let collected = start.collect(&world, &trigger).await;
+        let expected = format!("file a.log?{later}&is=1&hm=2");
+        assert_eq!(world.calls().len(), calls, "{held}");
+        assert_eq!(collected.fetches, calls, "{held}");
+        let asked = start.collect(&world, &trigger).await;
+        assert_eq!(calls_for_files(&world), [expected]);
+        let prompt = start.prepare(&asked).prompt;
+        let question = prompt.messages[1].content();
+        assert!(question.contains("line of a"), "{question}");
+    }
 }
 
 /// Files of other messages are named, not fetched; a budget of 0 fetches none.

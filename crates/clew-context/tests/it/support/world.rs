@@ -243,7 +243,8 @@ impl Source for World {
         _: u64,
         deadline: Instant,
     ) -> Result<String, FetchError> {
-        self.call(format!("file {}", file.filename), deadline)
+        let query = file.url.find('?').map_or("", |at| &file.url[at..]);
+        self.call(format!("file {}{query}", file.filename), deadline)
             .await?;
         let found = self.files.get(&*file.filename).cloned();
         found.ok_or(FetchError::lasting(Fallback::NotFound))
