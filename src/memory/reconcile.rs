@@ -105,12 +105,13 @@ impl Memory {
     /// What the next process has to know: where something was missed and is not made up for,
     /// and where changes wait that the stores have not taken.
     pub fn gaps(&self) -> Vec<Gap> {
+        let at = self.now_apart();
         let waiting = self.changes.channels().into_iter();
         let waiting = waiting.map(|(channel, guild)| Gap {
-            at: self.now_apart().0,
+            at: at.0,
             missed: Missed::Channel { guild, channel },
         });
-        let gaps = self.doubts.gaps(self.now_apart()).into_iter();
+        let gaps = self.doubts.gaps(at).into_iter();
         gaps.chain(waiting).collect()
     }
 

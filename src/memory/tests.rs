@@ -470,6 +470,22 @@ async fn what_is_restored_stands_as_new_and_once() {
     }
 }
 
+/// Each time apart moves the clock ahead: one is enough for all.
+#[tokio::test]
+async fn the_clock_stays_however_many_channels_wait() {
+    let s = scene().await;
+    for channel in (100..200).map(ChannelId::new) {
+        s.memory.reconcile(DiscordChange::Deleted {
+            guild: Some(GUILD),
+            channel,
+            ids: vec![MessageId::new(1)],
+        });
+    }
+    let before = s.memory.now().0;
+    assert_eq!(s.memory.gaps().len(), 100);
+    assert_eq!(s.memory.now().0, before + 2);
+}
+
 /// Rows beyond what any prompt includes are swept.
 #[tokio::test]
 async fn what_is_swept_is_told() {
