@@ -213,9 +213,10 @@ impl Memory {
         let since = self.since(place).await?;
         let store = &self.stores.conversations;
         let snapshot = store.snapshot(place.asker, id).await?;
-        let ContextSnapshot { info, messages } = snapshot
+        let ContextSnapshot { info, mut messages } = snapshot
             .filter(|snapshot| snapshot.info.guild == place.guild)
             .ok_or(RestoreError::Unknown)?;
+        together(&mut messages);
         let mut restored = Restored {
             info,
             messages: 0,
@@ -285,6 +286,15 @@ impl Memory {
         };
         turn.iter().map(row).collect()
     }
+}
+
+/// Puts each turn's rows side by side: turns in several channels may have overlapped.
+fn together(messages: &mut [StoredMessage]) {
+    let mut firsts = HashMap::new();
+    for (at, row) in messages.iter().enumerate() {
+        firsts.entry((row.scope, row.turn)).or_insert(at);
+    }
+    messages.sort_by_key(|row| firsts[&(row.scope, row.turn)]);
 }
 
 /// Whether a row is the owner's, in a scope of their own or in a shared thread.

@@ -486,6 +486,32 @@ async fn the_clock_stays_however_many_channels_wait() {
     assert_eq!(s.memory.now().0, before + 2);
 }
 
+/// Two questions in two channels, and only then the answers.
+#[tokio::test]
+async fn turns_that_overlapped_are_restored_whole() {
+    let s = scene().await;
+    let [here, there] = [HERE, ChannelId::new(8)].map(|channel| place(GUILD, channel, ADA));
+    let first = s.exchange(10, "saffron");
+    s.pass(1);
+    let second = s.exchange(20, "ginger");
+    s.pass(1);
+    for (place, mut turn) in [(&here, first), (&there, second)] {
+        turn.answered = s.memory.now();
+        let ids = Ids::default();
+        s.memory.record(&ids, place, &turn, None).await;
+    }
+    let saved = s.memory.save(&here, None, None).await.unwrap();
+    for place in [&here, &there] {
+        s.memory.delete_conversation(place).await.unwrap();
+    }
+    let restored = s.memory.restore(&here, &saved.id, |_| true).await;
+    assert_eq!(restored.unwrap().messages, 4);
+    s.reconcile(deleted(10)).await;
+    let store = &s.memory.stores.conversations;
+    let left = store.own_messages(ADA, &here.agent, Some(GUILD), UnixMillis(0));
+    assert_eq!(words(&left.await.unwrap()), ["ginger", "so: ginger"]);
+}
+
 /// Rows beyond what any prompt includes are swept.
 #[tokio::test]
 async fn what_is_swept_is_told() {
