@@ -237,7 +237,9 @@ impl Memory {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(unknown) => unknown.insert(self.present(first, since, rows).await?),
             };
-            if first.message.is_some_and(|id| there.contains(&id)) {
+            // A command's question is no message.
+            let mut ids = turn.iter().filter_map(|row| row.message);
+            if ids.any(|id| there.contains(&id)) {
                 restored.present += turn.len();
             } else {
                 store.append(&self.again(turn, id)).await?;

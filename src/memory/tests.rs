@@ -512,6 +512,23 @@ async fn turns_that_overlapped_are_restored_whole() {
     assert_eq!(words(&left.await.unwrap()), ["ginger", "so: ginger"]);
 }
 
+/// Its question is no message, its answer is one.
+#[tokio::test]
+async fn what_a_command_asked_is_restored_once() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    let exchange = Exchange {
+        trigger: None,
+        ..s.exchange(10, "saffron")
+    };
+    let ids = Ids::default();
+    s.memory.record(&ids, &here, &exchange, None).await;
+    let saved = s.memory.save(&here, None, None).await.unwrap();
+    let restored = s.memory.restore(&here, &saved.id, |_| true).await.unwrap();
+    assert_eq!((restored.messages, restored.present), (0, 2));
+    assert_eq!(words(&s.rows(&here).await), ["saffron", "so: saffron"]);
+}
+
 /// Rows beyond what any prompt includes are swept.
 #[tokio::test]
 async fn what_is_swept_is_told() {
