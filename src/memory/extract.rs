@@ -63,7 +63,7 @@ pub enum NoteOutcome {
 pub(super) struct Extractions {
     turn: Semaphore,
     waiting: Semaphore,
-    /// An extraction under way may hold what a purge was to remove: it is discarded.
+    /// An extraction under way may hold what was to be purged or forgotten: it is discarded.
     pub(super) purges: AtomicU64,
 }
 
@@ -104,11 +104,11 @@ impl Memory {
         if !self.may_extract(&extraction) {
             return Vec::new();
         }
+        let purges = self.extractions.purges();
         let Some(_alone) = self.extractions.begin().await else {
             tracing::debug!("too many extractions wait: one is dropped");
             return Vec::new();
         };
-        let purges = self.extractions.purges();
         let wanted = || self.may_extract(&extraction) && self.extractions.purges() == purges;
         if !wanted() {
             return Vec::new();

@@ -4,6 +4,7 @@
 mod held;
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 
 use held::HeldFacts;
 use parking_lot::Mutex;
@@ -310,6 +311,8 @@ impl Memory {
         let Some(at) = facts.iter().position(|fact| fact.id == id) else {
             return Ok(None);
         };
+        // It must not come back from what is being learnt.
+        self.extractions.purges.fetch_add(1, Ordering::SeqCst);
         let before = facts.clone();
         let fact = facts.remove(at);
         // Noted before it is written: should nobody wait for the end of this, the

@@ -248,6 +248,30 @@ async fn an_edit_takes_back_what_was_learnt() {
     );
 }
 
+/// What was said before says it still, also to an extraction that waits.
+#[tokio::test]
+async fn what_is_forgotten_during_an_extraction_is_not_learnt_again() {
+    let scene = scene().await;
+    let new = scene.learn_during(async {}).await;
+    let gate = scene.gated();
+    let asked = scene.model.requests().len() + 1;
+    let meanwhile = async {
+        scene.model.wait_requests(asked).await;
+        let forgotten = scene.memory.forget(Subject::User(ADA), new[0].id).await;
+        assert_eq!(forgotten.unwrap().as_ref(), new.first());
+        gate.open();
+    };
+    let (one, waiting, ()) = tokio::join!(scene.learn(), scene.learn(), meanwhile);
+    assert_eq!((one, waiting), (Vec::new(), Vec::new()));
+    assert_eq!(scene.known().await, []);
+    assert_eq!(
+        scene.model.requests().len(),
+        asked,
+        "what waited is dropped"
+    );
+    assert_eq!(scene.learn_during(async {}).await.len(), 1, "said anew");
+}
+
 /// Until a flush, a learnt fact is in memory only.
 #[tokio::test]
 async fn a_flush_saves_what_was_learnt() {
