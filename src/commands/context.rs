@@ -90,7 +90,9 @@ async fn clear(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop
     if everyone && !call.rights.manage_server {
         return Err(Stop::refused(words::MANAGE_SERVER));
     }
-    services.memory.clear(&place, everyone).await?;
+    if !services.memory.clear(&place, everyone).await? {
+        return Err(Stop::refused(words::OPTED_OUT));
+    }
     let whose = match (everyone, place.guild) {
         (true, _) => " for everyone in every channel here",
         (false, Some(_)) => " for you in every channel here",

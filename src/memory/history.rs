@@ -197,11 +197,12 @@ impl Memory {
     }
 
     /// `/context clear`: the next prompts start from now, for the asker or for
-    /// everyone in the server. The rows stay. Returns the time of the marker.
+    /// everyone in the server. The rows stay. Returns whether it is done: nothing is noted
+    /// of an asker who opted out.
     ///
     /// # Errors
     /// The store's error.
-    pub async fn clear(&self, place: &Place, everyone: bool) -> Result<UnixMillis> {
+    pub async fn clear(&self, place: &Place, everyone: bool) -> Result<bool> {
         let now = self.now_apart();
         let key = ClearKey {
             agent: place.agent.clone(),
@@ -210,11 +211,14 @@ impl Memory {
         };
         // A turn stored after the marker would count as later than it.
         self.save_first(|turn| turn.is_cleared_by(&key)).await?;
+        if key.user.is_some_and(|user| self.opted_out(user)) {
+            return Ok(false);
+        }
         self.stores.conversations.clear(&key, now).await?;
         // What was answered since then, while the store took its time, stays.
         self.unsaved
             .forget(|turn| turn.is_cleared_by(&key) && turn.answered <= now);
-        Ok(now)
+        Ok(true)
     }
 
     /// `/clear-context`: deletes this conversation. Returns the number of

@@ -529,6 +529,20 @@ async fn what_a_command_asked_is_restored_once() {
     assert_eq!(words(&s.rows(&here).await), ["saffron", "so: saffron"]);
 }
 
+/// A marker would say that they were here, and when.
+#[tokio::test]
+async fn nothing_is_cleared_for_who_opted_out_unless_for_everyone() {
+    let s = scene().await;
+    let here = place(GUILD, HERE, ADA);
+    s.opt_outs.set([ADA].into_iter().collect());
+    let store = &s.memory.stores.conversations;
+    for everyone in [false, true] {
+        s.memory.clear(&here, everyone).await.unwrap();
+        let cleared = store.cleared_at(&here.agent, here.guild, ADA).await;
+        assert_eq!(cleared.unwrap().is_some(), everyone);
+    }
+}
+
 /// Rows beyond what any prompt includes are swept.
 #[tokio::test]
 async fn what_is_swept_is_told() {

@@ -167,6 +167,7 @@ async fn opting_out_erases_and_keeps_nothing_from_then_on() {
     let text = json!({"text": MARK});
     for (command, options) in [
         ("memory remember", text),
+        ("context clear", json!({})),
         ("context save", json!({})),
         (
             "context restore",
