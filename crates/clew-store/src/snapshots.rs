@@ -357,9 +357,11 @@ pub(crate) enum SnapshotRest {
 
 impl SnapshotRest {
     /// Of a snapshot that the purge does not take whole. One that is unreadable
-    /// may hold what has to go, so it goes.
+    /// may hold what has to go, so it goes. A change that broke off may have reached its file
+    /// only, and not its row, which is `info`.
     pub(crate) fn after(
         purge: &Purge,
+        info: &ContextSnapshotInfo,
         read: Result<ContextSnapshot, Error>,
     ) -> Result<Self, Error> {
         let snapshot = match read {
@@ -373,7 +375,7 @@ impl SnapshotRest {
         let reach = Reach::of(purge, &snapshot.messages);
         Ok(match without(&snapshot, |row| reach.holds(row)) {
             None => Self::Gone,
-            Some(rest) if rest == snapshot => Self::Same,
+            Some(rest) if rest == snapshot && rest.info == *info => Self::Same,
             Some(rest) => Self::Less(rest),
         })
     }

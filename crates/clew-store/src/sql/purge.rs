@@ -3,7 +3,7 @@
 //! To save a snapshot, its row is written first, marked as not ready, then the file, then the
 //! mark is cleared: after a kill in between, the row tells which file to remove. Changes reach the
 //! file before they are committed: after a kill in between, a file holds less than its row says,
-//! never more.
+//! never more, and the change is made again from the file.
 
 use super::{Database, Outcome, See};
 use crate::columns::{self, Cell};
@@ -40,7 +40,7 @@ async fn purge_snapshots<D: Database>(db: &D, purge: &Purge) -> Outcome<u64, D> 
         let rest = if purge.takes_whole(&info) {
             SnapshotRest::Gone
         } else {
-            SnapshotRest::after(purge, read(db, info.clone()).await?)?
+            SnapshotRest::after(purge, &info, read(db, info.clone()).await?)?
         };
         match rest {
             SnapshotRest::Same => continue,
@@ -193,9 +193,10 @@ pub(crate) async fn edit_snapshots<D: Database>(
     let which = D::table(Kind::Snapshots).and_then(|table| table.reached(&of_message));
     let which = format!("{}{}", which.unwrap_or_default(), D::FOR_UPDATE);
     for info in select(db, See::Lists, &which, &of_message.cells()).await? {
-        let snapshot = read(db, info).await??;
+        let snapshot = read(db, info.clone()).await??;
         let edited = with_edit(&snapshot, channel, message, text);
-        if let Some(edited) = edited.filter(|edited| *edited != snapshot) {
+        let differs = |edited: &ContextSnapshot| *edited != snapshot || edited.info != info;
+        if let Some(edited) = edited.filter(differs) {
             rewrite(db, edited).await?;
         }
     }

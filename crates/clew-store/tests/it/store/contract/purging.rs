@@ -2,11 +2,13 @@
 
 use clew_context::model::{ContentSource, UnixMillis};
 use clew_store::model::{Fact, Origin, Scope, StoredMessage, StoredReceipt, StoredRole, Subject};
-use clew_store::{Backend, Kind, Purge, Record, SUMMARY_REMOVED, without};
+use clew_store::{
+    Backend, Kind, Purge, Record, SUMMARY_REMOVED, SnapshotFiles, with_edit, without,
+};
 
 use super::copying::{everything, sorted};
-use crate::store::build::{at, channel, guild, message, user};
-use crate::store::fixture::{Fixture, on_each_store};
+use crate::store::build::{at, channel, guild, member, message, snapshot, turn, user};
+use crate::store::fixture::{Fixture, needs_database, on_each_store};
 use crate::store::world::{FIRST_AGE, world};
 
 on_each_store! {
@@ -19,6 +21,7 @@ on_each_store! {
     a_purge_of_a_part_removes_the_answer
     a_purge_of_a_linked_message_removes_the_fact
     an_edit_of_a_linked_message_removes_what_was_learnt_before
+    a_change_of_a_snapshot_that_broke_off_is_finished
     a_purge_by_age_removes_only_what_is_older
     a_purge_of_nothing_removes_nothing
 }
@@ -309,6 +312,36 @@ async fn an_edit_of_a_linked_message_removes_what_was_learnt_before<F: Fixture>(
     check(&F::fresh().await, edited(fact.at), &[]).await;
     let after = edited(UnixMillis(fact.at.0 + 1));
     check(place, after, &[Kind::UserFacts]).await;
+}
+
+/// A kill after its file was replaced, before its row was.
+async fn a_change_of_a_snapshot_that_broke_off_is_finished<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    let files = SnapshotFiles::new(place.ground().agents());
+    let mut rows = turn(member(1, 2, 3), 10, at(0));
+    rows.extend(turn(member(1, 2, 3), 20, at(1)));
+    let saved = snapshot(1, rows, at(5));
+    let is_of_turn = |row: &StoredMessage| row.turn.0 == 10;
+    let less = without(&saved, is_of_turn).unwrap();
+    let edited = with_edit(&saved, channel(2), message(10), "edited").unwrap();
+    for rest in [less, edited] {
+        if needs_database::<F, _>(store.save_snapshot(&saved).await).is_none() {
+            return;
+        }
+        files.write(&rest).unwrap();
+        if rest.messages.len() == saved.messages.len() {
+            let again = store.edit_message(channel(2), message(10), "edited");
+            again.await.unwrap();
+        } else {
+            let (channel, ids) = (channel(2), vec![message(10)]);
+            let purge = Purge::Messages { channel, ids };
+            store.purge(&purge).await.unwrap();
+        }
+        let infos = store.snapshots(user(3), Some(guild(1)), None, 9).await;
+        assert_eq!(infos.unwrap(), [rest.info.clone()]);
+        let back = store.snapshot(user(3), &rest.info.id).await.unwrap();
+        assert_eq!(back, Some(rest));
+    }
 }
 
 async fn a_purge_by_age_removes_only_what_is_older<F: Fixture>(place: &F) {
