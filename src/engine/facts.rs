@@ -37,26 +37,28 @@ pub struct Room {
 }
 
 /// Adds a fact to those of its subject, keeping at most `most` of them. A fact that
-/// is already known is counted as seen once more. Returns `None` if `most` is 0, if
+/// is already known is counted as seen once more, and as theirs if a person asks
+/// for it; what is learnt is known only where it serves. Returns `None` if `most` is 0, if
 /// the fact is empty, or if a fact that nobody asked for would have to displace one
 /// that somebody did ask for.
 pub fn add(mut facts: Vec<Fact>, fact: Fact, most: usize) -> Option<Room> {
     if most == 0 || fact.text.is_empty() {
         return None;
     }
-    let alike = |known: &Fact| plain(&known.text) == plain(&fact.text);
-    if let Some(at) = facts.iter().position(alike) {
-        let known = &mut facts[at];
+    let serves = |known: &Fact| fact.pinned || known.origin.serves(fact.origin.guild());
+    let alike = |known: &Fact| serves(known) && plain(&known.text) == plain(&fact.text);
+    if let Some(mut at) = facts.iter().position(alike) {
+        let mut known = facts.remove(at);
         known.seen = known.seen.saturating_add(1);
-        known.pinned |= fact.pinned;
         known.last_used = known.last_used.max(fact.last_used);
         if fact.pinned {
-            known.origin = fact.origin;
+            (known.pinned, known.origin, known.link) = (true, fact.origin, fact.link);
+            (known.at, known.by, at) = (fact.at, fact.by, facts.len());
         }
-        let fact = known.clone();
+        facts.insert(at, known.clone());
         return Some(Room {
             facts,
-            fact,
+            fact: known,
             known: true,
             dropped: Vec::new(),
         });
@@ -152,7 +154,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use clew_context::model::{UnixMillis, UserId};
+    use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
     use clew_store::model::{FactId, Origin, Subject};
 
     fn fact(id: u64, text: &str, pinned: bool, last_used: i64) -> Fact {
@@ -230,6 +232,42 @@ mod tests {
             (room.fact.id, room.fact.seen, room.facts.len()),
             (FactId(1), 2, 1)
         );
+    }
+
+    /// Else it would go with a message that they had not in mind.
+    #[test]
+    fn what_a_person_asks_for_is_theirs_from_then_on() {
+        let learnt = Fact {
+            origin: Origin::Guild(GuildId::new(1)),
+            link: Some((ChannelId::new(2), MessageId::new(3))),
+            ..fact(1, "Likes tea.", false, 1)
+        };
+        let asked_for = Fact {
+            by: UserId::new(4),
+            at: UnixMillis(5),
+            ..fact(2, "likes  TEA", true, 5)
+        };
+        let expected = Fact {
+            id: learnt.id,
+            text: learnt.text.clone(),
+            seen: 2,
+            ..asked_for.clone()
+        };
+        let facts = vec![learnt, fact(7, "7", false, 1)];
+        let room = add(facts, asked_for, 5).unwrap();
+        assert_eq!(room.fact, expected);
+        assert_eq!(room.facts, [fact(7, "7", false, 1), expected]);
+    }
+
+    #[test]
+    fn what_is_learnt_is_known_only_where_it_serves() {
+        let of = |guild, id| Fact {
+            origin: Origin::Guild(GuildId::new(guild)),
+            ..fact(id, "Likes tea.", false, 1)
+        };
+        let room = add(vec![of(1, 1)], of(2, 2), 5).unwrap();
+        assert_eq!((room.known, room.facts), (false, vec![of(1, 1), of(2, 2)]));
+        assert!(add(vec![of(1, 1), of(2, 2)], of(2, 3), 5).unwrap().known);
     }
 
     #[test]
