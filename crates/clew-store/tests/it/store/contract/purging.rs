@@ -338,7 +338,7 @@ async fn a_change_of_a_snapshot_that_broke_off_is_finished<F: Fixture>(place: &F
             store.purge(&purge).await.unwrap();
         }
         let infos = store.snapshots(user(3), Some(guild(1)), None, 9).await;
-        assert_eq!(infos.unwrap(), [rest.info.clone()]);
+        assert_eq!(infos.unwrap(), std::slice::from_ref(&rest.info));
         let back = store.snapshot(user(3), &rest.info.id).await.unwrap();
         assert_eq!(back, Some(rest));
     }
