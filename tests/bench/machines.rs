@@ -22,6 +22,7 @@ use super::missed::{
 use super::model::Model;
 use super::postgres::{Postgres, query};
 use super::process::milliseconds;
+use super::statements::{LOGGED, statements};
 
 /// Kills, unless `CLEW_KILLS` says otherwise.
 const KILLS: u64 = 60;
@@ -79,7 +80,9 @@ async fn print_costs(processes: usize) {
     let hall = world.channel(office, ChannelKind::Text, "hall");
     let server = Postgres::own();
     let database = server.fresh_database().await;
-    server.log_statements().await;
+    for sql in LOGGED {
+        query(&database.admin_url, sql).await;
+    }
     let on = if processes == 0 { "off" } else { "on" };
     let settings = [("CLUSTER", on), ("CONTEXT_STORE", &*database.url)];
     let bot = Bot::start_with(world, &settings).await;
@@ -103,7 +106,11 @@ async fn print_costs(processes: usize) {
     };
     let now = || {
         let process = bot.process();
-        (server.statements(), process.written(), process.cpu())
+        (
+            statements(server.folder()),
+            process.written(),
+            process.cpu(),
+        )
     };
     ask(WARM).await;
     let before = now();

@@ -40,6 +40,8 @@ mod recall;
 mod report;
 mod shards;
 mod soak;
+#[path = "../it/support/statements.rs"]
+mod statements;
 mod store;
 mod turn;
 mod windowed;

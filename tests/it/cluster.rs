@@ -14,6 +14,7 @@ use crate::faults::process::{Process, connected};
 use crate::support::bot::lines;
 use crate::support::model::Behaviour;
 use crate::support::postgres::{Database, Postgres, query};
+use crate::support::statements::{LOGGED, statements};
 
 /// What takes longer is taken to hang: a lease that nobody renews takes ten seconds.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -592,15 +593,17 @@ async fn a_cluster_takes_few_statements_more() {
     for on in ["off", "on"] {
         let server = Postgres::own();
         let cluster = Cluster::new(&server).await;
-        server.log_statements().await;
+        for sql in LOGGED {
+            query(&cluster.database.admin_url, sql).await;
+        }
         let settings = [("CLUSTER", on), ("USER_TURNS_PER_MIN", "1000")];
         let _process = cluster.start("a", &settings);
         connected(&cluster.place).await;
         // An answer stands before all about its turn is stored.
         let when_stored = async || loop {
-            let found = server.statements();
+            let found = statements(server.folder());
             sleep(Duration::from_millis(500)).await;
-            if server.statements() == found {
+            if statements(server.folder()) == found {
                 return found;
             }
         };

@@ -11,6 +11,8 @@ pub(crate) mod model;
 pub(crate) mod postgres;
 pub(crate) mod receipt;
 pub(crate) mod schema;
+#[cfg(feature = "postgres")]
+pub(crate) mod statements;
 
 use clew_context::model::UnixMillis;
 

@@ -36,17 +36,6 @@ const PORT_TRIES: u8 = 20;
 const PATIENCE: Duration = Duration::from_mins(1);
 const LOOKED_EACH: Duration = Duration::from_millis(20);
 
-/// In statements that are not part of what the bot does: renewals, sessions, connections.
-const NOT_BY_WORK: [&str; 7] = [
-    "state_files",
-    "leases",
-    "nodes",
-    "pg_locks",
-    "pg_advisory_lock",
-    "SET search",
-    "SET tcp",
-];
-
 /// Settings that differ from the defaults. Data must survive the client, but
 /// not the machine; parallel tests hold many connections.
 const SETTINGS: &str = "
@@ -216,23 +205,6 @@ impl Postgres {
     /// A standby takes writes from now on.
     pub(crate) fn promote(&mut self) {
         self.must("promote");
-    }
-
-    /// From now on its log has each statement.
-    pub(crate) async fn log_statements(&self) {
-        let admin = self.admin_url("postgres");
-        query(&admin, "ALTER SYSTEM SET log_min_duration_statement = 0").await;
-        query(&admin, "SELECT pg_reload_conf()").await;
-    }
-
-    /// How many statements the log has, but for those that go by time or by connection.
-    pub(crate) fn statements(&self) -> usize {
-        let text = fs::read_to_string(self.folder.join("server.log")).unwrap();
-        let is_meant = |line: &&str| {
-            let is_statement = line.contains("execute ") || line.contains("statement: ");
-            is_statement && !NOT_BY_WORK.iter().any(|word| line.contains(word))
-        };
-        text.lines().filter(is_meant).count()
     }
 
     /// Where it listens.
