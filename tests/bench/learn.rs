@@ -17,13 +17,15 @@ use super::quality::each;
 /// Features that say nothing alone, since all pairs of a message have the same.
 const SAME: [usize; 3] = [23, 28, 29];
 /// Features that hold what weights learnt before say; the first round has none.
-const SHARED: std::ops::Range<usize> = 17..22;
+const SHARED: [std::ops::RangeInclusive<usize>; 3] = [17..=21, 30..=34, 36..=36];
 /// Rounds after the first.
 const ROUNDS: usize = 1;
 /// Rounds of the net, each with what the picks before it say.
 const NET_ROUNDS: usize = 2;
 /// Of the annotated messages, every so manieth is learnt from: for the picks...
-const PICK_STEP: usize = 2;
+const PICK_STEP: usize = 4;
+/// ...for the last round of the net, which is what counts...
+const LAST_STEP: usize = 1;
 /// ...and for what belongs.
 const MEMBER_STEP: usize = 4;
 /// Newton's steps at most.
@@ -74,8 +76,13 @@ pub(crate) fn print() {
     let alone: Vec<&Chat> = alone.iter().collect();
     let unlike: Vec<&Chat> = unlike.iter().chain(alone.iter().copied()).collect();
     for round in 0..NET_ROUNDS {
-        let mut samples = all_picks(&texts, &weights, 1, PICK_STEP);
-        samples.extend(all_picks(&unlike, &weights, 1, 2 * PICK_STEP));
+        let (step, unlike_step) = if round + 1 == NET_ROUNDS {
+            (LAST_STEP, PICK_STEP)
+        } else {
+            (PICK_STEP, 2 * PICK_STEP)
+        };
+        let mut samples = all_picks(&texts, &weights, 1, step);
+        samples.extend(all_picks(&unlike, &weights, 1, unlike_step));
         let (learnt, likelihood) = net::fit(&samples, &weights);
         weights.net = learnt;
         println!(
@@ -164,7 +171,7 @@ fn picks(chat: &Chat, weights: &Weights, round: usize, step: usize) -> Vec<Picke
         let mut pairs = sample.pairs;
         if round == 0 {
             for pair in &mut pairs {
-                pair[SHARED].fill(0.0);
+                SHARED.into_iter().for_each(|shared| pair[shared].fill(0.0));
             }
         }
         picks.push(Picked {

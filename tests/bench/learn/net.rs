@@ -12,7 +12,7 @@ use clew_context::engine::conversation::weights::{Net, UNITS, UNLIKELY, Weights}
 use super::super::quality::each;
 use super::{Picked, rounded};
 
-const EPOCHS: usize = 12;
+const EPOCHS: usize = 40;
 /// Messages of a step, and of a part that one thread sums up.
 const BATCH: usize = 512;
 const PART: usize = 128;

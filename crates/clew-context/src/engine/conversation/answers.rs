@@ -54,6 +54,16 @@ impl Answers {
         self.shares[one * self.count + other]
     }
 
+    /// How surely a message shares a conversation with each, oldest first.
+    pub(super) fn shares(&self, one: usize) -> &[f32] {
+        &self.shares[one * self.count..][..self.count]
+    }
+
+    /// How probably a message begins something new.
+    pub(super) fn begins(&self, message: usize) -> f32 {
+        1.0 - self.picks(message).map(|(_, share)| share).sum::<f32>()
+    }
+
     /// What a message may answer, with how probably it does.
     pub(super) fn picks(&self, message: usize) -> impl Iterator<Item = (usize, f32)> {
         let picks = self.picks[message].iter();

@@ -11,9 +11,9 @@ use crate::model::Speaker;
 /// How many messages before it a message may answer.
 pub const REACH: usize = 100;
 /// Features of a message and one that it may answer; [`PAIR_NAMES`] names them.
-pub const PAIR: usize = 30;
+pub const PAIR: usize = 37;
 /// Features of a message that may begin something new.
-pub const BEGIN: usize = 6;
+pub const BEGIN: usize = 10;
 /// Features of what a message picks: of a pair, then of a beginning; the others are 0.
 pub const PICK: usize = PAIR + BEGIN;
 /// Features of the newest message and one that may belong to its conversation.
@@ -30,6 +30,10 @@ const UNKNOWN_SPEAKERS: usize = 8;
 const FEED: usize = 5;
 /// Rare words above this tie two messages by themselves.
 pub(super) const TOPICAL: f32 = 0.5;
+/// Minutes since the author's last message, if none is known.
+const LONG_SILENT: usize = 24 * 60;
+/// More answers than this say nothing more.
+const MOST_ANSWERS: f32 = 3.0;
 /// The sum of rare words above which more change nothing.
 const MOST_OVERLAP: f32 = 15.0;
 /// Below and above this a probability counts as that much.
@@ -67,6 +71,13 @@ pub const PAIR_NAMES: [&str; PAIR] = [
     "ln of minutes of the longest pause between",
     "this one begins by addressing somebody",
     "this one is a question",
+    "answered by somebody",
+    "answered by the author",
+    "begins something new",
+    "rare words shared with its conversation",
+    "shared with the message before this one",
+    "ln of its author's messages between",
+    "shared with its author's latest",
 ];
 
 /// Those of them by which one names the other's author, or both name the same person.
@@ -238,21 +249,28 @@ impl Window {
     /// The features of a message with each that it may answer, nearest first.
     pub(super) fn pairs(&self, message: usize, answers: &Answers) -> Vec<[f32; PAIR]> {
         let one = &self.said[message];
-        let shared = Shared::new(one, answers);
+        let shared = Shared::new(self, message, answers);
         let last_addressed = self.last_addressed(message);
-        let (mut own, mut pause) = (0, 0);
+        // Of each author the latest message, and how many were looked at.
+        let mut seen = vec![(0, 0); self.authors];
+        let mut pause = 0;
         let mut features = Vec::with_capacity(message.min(REACH));
         for distance in 0..message.min(REACH) {
             let earlier = message - 1 - distance;
             let [before, after] = [earlier, earlier + 1].map(|at| self.said[at].minutes);
             pause = pause.max(after.saturating_sub(before));
-            let mut pair = self.pair(message, distance, own);
+            let author = self.said[earlier].author;
+            let mut pair = self.pair(message, distance, seen[one.author].1);
             pair[27] = ln(pause);
-            let last = last_addressed[self.said[earlier].author];
-            pair[8] = is(last == Some(one.author));
-            shared.add(&mut pair, earlier);
+            pair[8] = is(last_addressed[author] == Some(one.author));
+            let (latest, theirs) = &mut seen[author];
+            if *theirs == 0 {
+                *latest = earlier;
+            }
+            pair[35] = ln(*theirs);
+            *theirs += 1;
+            shared.add(&mut pair, earlier, *latest);
             features.push(pair);
-            own += usize::from(self.said[earlier].author == one.author);
         }
         features
     }
@@ -324,6 +342,8 @@ impl Window {
     pub(super) fn begin(&self, message: usize) -> [f32; BEGIN] {
         let one = &self.said[message];
         let since = one.before.map_or(200, |before| message - before);
+        let minutes = |before: usize| one.minutes.saturating_sub(self.said[before].minutes);
+        let overlaps = (0..message.min(REACH)).map(|distance| self.overlaps.at(message, distance));
         [
             1.0,
             number(since.min(200)).ln(),
@@ -331,6 +351,10 @@ impl Window {
             is(one.question),
             is(one.before.is_none()),
             ln(usize::from(self.overlaps.words[message])),
+            ln(one.before.map_or(LONG_SILENT, minutes)),
+            is(one.to_author.is_some() && one.to_author > one.before),
+            rare(overlaps.fold(0.0, f32::max)),
+            ln(message.checked_sub(1).map_or(0, minutes)),
         ]
     }
 
@@ -425,28 +449,55 @@ fn feeds(utterances: &[Utterance<'_>], said: &[Said], authors: usize) -> Vec<boo
     counts.into_iter().map(is_feed).collect()
 }
 
-/// The earlier messages whose conversations a message probably continues.
+/// What a message has to do with the conversations before it.
 struct Shared<'a> {
     answers: &'a Answers,
+    message: usize,
     own: Option<usize>,
     to_author: Option<usize>,
     of_named: Option<usize>,
     names_nobody: bool,
+    /// How many answered each message before it, and how often its author did.
+    answered: Vec<(f32, f32)>,
+    /// The rare words that it shares with the conversation of each.
+    topics: Vec<f32>,
 }
 
 impl<'a> Shared<'a> {
-    fn new(one: &Said, answers: &'a Answers) -> Self {
+    fn new(window: &Window, message: usize, answers: &'a Answers) -> Self {
+        let one = &window.said[message];
+        let mut answered = vec![(0.0, 0.0); message];
+        let mut topics = vec![0.0; message];
+        for distance in 0..message.min(REACH) {
+            let earlier = message - 1 - distance;
+            let by_author = is(window.said[earlier].author == one.author);
+            for (question, share) in answers.picks(earlier) {
+                answered[question].0 += share;
+                answered[question].1 += by_author * share;
+            }
+            let overlap = window.overlaps.at(message, distance);
+            if overlap > 0.0 {
+                let shares = answers.shares(earlier);
+                for (topic, share) in topics.iter_mut().zip(shares) {
+                    *topic += overlap * share;
+                }
+            }
+        }
         Self {
             answers,
+            message,
             own: one.before,
             // What was said to the author before the author spoke is answered already.
             to_author: one.to_author.filter(|to| Some(*to) > one.before),
             of_named: one.of_named,
             names_nobody: one.named.is_empty(),
+            answered,
+            topics,
         }
     }
 
-    fn add(&self, pair: &mut [f32; PAIR], earlier: usize) {
+    /// Adds what it has to do with a message whose author's latest one is given.
+    fn add(&self, pair: &mut [f32; PAIR], earlier: usize, latest: usize) {
         let share =
             |with: Option<usize>| with.map_or(0.0, |with| self.answers.share(with, earlier));
         let own = share(self.own);
@@ -456,6 +507,13 @@ impl<'a> Shared<'a> {
         pair[19] = named;
         pair[20] = own * named;
         pair[21] = if self.names_nobody { own } else { 0.0 };
+        let (by_anybody, by_author) = self.answered[earlier];
+        pair[30] = by_anybody.min(MOST_ANSWERS);
+        pair[31] = by_author.min(MOST_ANSWERS);
+        pair[32] = self.answers.begins(earlier);
+        pair[33] = rare(self.topics[earlier]);
+        pair[34] = share(self.message.checked_sub(1));
+        pair[36] = share(Some(latest));
     }
 }
 

@@ -41,10 +41,9 @@ pub fn group(utterances: &[Utterance<'_>]) -> Vec<usize> {
 
 /// The message that this one probably answers; `None` if it begins something new.
 fn answered(answers: &Answers, message: usize) -> Option<usize> {
-    let begins = 1.0 - answers.picks(message).map(|(_, share)| share).sum::<f32>();
     let surest = answers
         .picks(message)
         .max_by(|one, other| one.1.total_cmp(&other.1));
     let (earlier, share) = surest?;
-    (share >= LEAST_ODDS * begins).then_some(earlier)
+    (share >= LEAST_ODDS * answers.begins(message)).then_some(earlier)
 }
