@@ -6,22 +6,22 @@ mod net;
 use std::fs;
 
 use clew_context::engine::conversation::features::{
-    BEGIN, BELONG, BELONG_NAMES, PAIR, PAIR_NAMES, PICK, REACH,
+    BEGIN, BELONG, BELONG_NAMES, GLANCE, PAIR_NAMES, PICK, REACH,
 };
-use clew_context::engine::conversation::sample;
 use clew_context::engine::conversation::weights::{Net, UNITS, Weights};
+use clew_context::engine::conversation::{Sample, sample};
 
 use super::chats::{self, Chat, WINDOW};
 use super::quality::each;
 
-/// Features that say nothing alone, since all pairs of a message have the same.
-const SAME: [usize; 3] = [23, 28, 29];
+/// Features at a glance, and of a beginning.
+const FIRST: usize = GLANCE + BEGIN;
 /// Features that hold what weights learnt before say; the first round has none.
-const SHARED: [std::ops::RangeInclusive<usize>; 3] = [17..=21, 30..=34, 36..=36];
+const SHARED: std::ops::RangeInclusive<usize> = 17..=21;
 /// Rounds after the first.
 const ROUNDS: usize = 1;
 /// Rounds of the net, each with what the picks before it say.
-const NET_ROUNDS: usize = 2;
+const NET_ROUNDS: usize = 3;
 /// Of the annotated messages, every so manieth is learnt from: for the picks...
 const PICK_STEP: usize = 4;
 /// ...for the last round of the net, which is what counts...
@@ -39,9 +39,8 @@ const NUMBERS: &str = "pub const LEARNT: Weights = Weights {\n";
 
 /// A query, and which of its candidates are right.
 struct Picked {
-    pairs: Vec<[f32; PAIR]>,
-    begin: [f32; BEGIN],
-    /// The right ones; the number of pairs stands for a beginning.
+    sample: Sample,
+    /// The distances of the right ones; nothing for a beginning.
     right: Vec<usize>,
 }
 
@@ -54,7 +53,7 @@ pub(crate) fn print() {
     let texts: Vec<Chat> = chats.iter().map(Chat::without_mentions).collect();
     let texts: Vec<&Chat> = texts.iter().collect();
     let mut weights = Weights {
-        pair: [0.0; PAIR],
+        pair: [0.0; GLANCE],
         begin: [0.0; BEGIN],
         net: Net {
             inputs: [0.0; PICK * UNITS],
@@ -63,8 +62,11 @@ pub(crate) fn print() {
         },
         belong: [0.0; BELONG],
     };
+    // At first the nearest ones are likely.
+    weights.pair[0] = -2.0;
     for round in 0..=ROUNDS {
-        let samples = all_picks(&texts, &weights, round, PICK_STEP);
+        let trim = if round == 0 { for_first } else { for_weights };
+        let samples = all_picks(&texts, &weights, PICK_STEP, trim);
         let (learnt, likelihood) = fit_picks(&samples, &weights);
         weights = learnt;
         println!(
@@ -81,9 +83,9 @@ pub(crate) fn print() {
         } else {
             (PICK_STEP, 2 * PICK_STEP)
         };
-        let mut samples = all_picks(&texts, &weights, 1, step);
-        samples.extend(all_picks(&unlike, &weights, 1, unlike_step));
-        let (learnt, likelihood) = net::fit(&samples, &weights);
+        let mut samples = all_picks(&texts, &weights, step, for_net);
+        samples.extend(all_picks(&unlike, &weights, unlike_step, for_net));
+        let (learnt, likelihood) = net::fit(&samples);
         weights.net = learnt;
         println!(
             "  net {round}: {} messages, log likelihood {likelihood:.4}",
@@ -114,7 +116,7 @@ pub(crate) fn print() {
 }
 
 /// Channels unlike these: where nobody talks across others, at several paces.
-fn alone(chats: &[Chat]) -> Vec<Chat> {
+pub(crate) fn alone(chats: &[Chat]) -> Vec<Chat> {
     let mut alone = Vec::new();
     for (number, chat) in chats.iter().enumerate() {
         let chat = chat.one_at_a_time();
@@ -129,7 +131,7 @@ fn alone(chats: &[Chat]) -> Vec<Chat> {
 }
 
 /// Channels where few are named, where people are slow or few, and where names are mentions.
-fn unlike(chats: &[Chat]) -> Vec<Chat> {
+pub(crate) fn unlike(chats: &[Chat]) -> Vec<Chat> {
     let mut unlike = Vec::new();
     for (number, chat) in chats.iter().enumerate() {
         unlike.push(if number % 2 == 0 {
@@ -146,39 +148,47 @@ fn unlike(chats: &[Chat]) -> Vec<Chat> {
     unlike
 }
 
-fn all_picks(chats: &[&Chat], weights: &Weights, round: usize, step: usize) -> Vec<Picked> {
-    let picks = each(chats, |chat| picks(chat, weights, round, step));
+/// What the first round learns from: nothing that follows from weights.
+fn for_first(sample: &mut Sample) {
+    let glances = sample.glances.iter_mut();
+    glances.for_each(|glance| glance[SHARED].fill(0.0));
+    for_weights(sample);
+}
+
+fn for_weights(sample: &mut Sample) {
+    (sample.likely, sample.belong) = (Vec::new(), Vec::new());
+}
+
+fn for_net(sample: &mut Sample) {
+    (sample.glances, sample.belong) = (Vec::new(), Vec::new());
+}
+
+fn all_picks(
+    chats: &[&Chat],
+    weights: &Weights,
+    step: usize,
+    trim: fn(&mut Sample),
+) -> Vec<Picked> {
+    let picks = each(chats, |chat| picks(chat, weights, step, trim));
     picks.into_iter().flatten().collect()
 }
 
-fn picks(chat: &Chat, weights: &Weights, round: usize, step: usize) -> Vec<Picked> {
+fn picks(chat: &Chat, weights: &Weights, step: usize, trim: fn(&mut Sample)) -> Vec<Picked> {
     let mut picks = Vec::new();
     for (index, message) in chat.messages.iter().enumerate().step_by(step) {
         let Some(answers) = &message.answers else {
             continue;
         };
-        let Some(sample) = sample(&chat.window(index, WINDOW), weights) else {
+        let near = answers.iter().map(|answered| index - 1 - answered);
+        let right: Vec<usize> = near.filter(|distance| *distance < REACH).collect();
+        if right.is_empty() && !message.begins {
+            continue;
+        }
+        let Some(mut sample) = sample(&chat.window(index, WINDOW), weights) else {
             continue;
         };
-        let near = answers.iter().map(|answered| index - 1 - answered);
-        let mut right: Vec<usize> = near.filter(|distance| *distance < REACH).collect();
-        if right.is_empty() && message.begins {
-            right.push(sample.pairs.len());
-        }
-        if right.is_empty() {
-            continue;
-        }
-        let mut pairs = sample.pairs;
-        if round == 0 {
-            for pair in &mut pairs {
-                SHARED.into_iter().for_each(|shared| pair[shared].fill(0.0));
-            }
-        }
-        picks.push(Picked {
-            pairs,
-            begin: sample.begin,
-            right,
-        });
+        trim(&mut sample);
+        picks.push(Picked { sample, right });
     }
     picks
 }
@@ -198,7 +208,7 @@ fn fit_picks(samples: &[Picked], start: &Weights) -> (Weights, f64) {
     for _ in 0..MOST_STEPS {
         let parts = each(&chunks, |chunk| pick_sums(chunk, &weights));
         let mut gradient: Vec<f64> = weights.iter().map(|weight| -PENALTY * weight).collect();
-        let mut hessian = diagonal(PICK, PENALTY);
+        let mut hessian = diagonal(FIRST, PENALTY);
         likelihood = 0.0;
         for (part, slope, curve) in parts {
             likelihood += part;
@@ -232,40 +242,35 @@ fn fit_picks(samples: &[Picked], start: &Weights) -> (Weights, f64) {
 /// Log likelihood, gradient and negated Hessian of some samples.
 fn pick_sums(samples: &[Picked], weights: &[f64]) -> (f64, Vec<f64>, Vec<f64>) {
     let (mut likelihood, mut gradient, mut hessian) =
-        (0.0, vec![0.0; PICK], vec![0.0; PICK * PICK]);
+        (0.0, vec![0.0; FIRST], vec![0.0; FIRST * FIRST]);
     for sample in samples {
-        let pairs = sample.pairs.iter().map(|pair| {
-            let mut row = [0.0; PICK];
-            row.iter_mut()
-                .zip(pair)
-                .for_each(|(row, value)| *row = f64::from(*value));
-            for at in SAME {
-                row[at] = 0.0;
-            }
+        let Picked { sample, right } = sample;
+        let wide = |features: &[f32], from: usize| {
+            let mut row = [0.0; FIRST];
+            let wide = row[from..].iter_mut().zip(features);
+            wide.for_each(|(wide, value)| *wide = f64::from(*value));
             row
-        });
-        let mut begin = [0.0; PICK];
-        begin[PAIR..]
-            .iter_mut()
-            .zip(sample.begin)
-            .for_each(|(row, value)| *row = f64::from(value));
-        let rows: Vec<[f64; PICK]> = pairs.chain([begin]).collect();
+        };
+        let glances = sample.glances.iter().map(|glance| wide(glance, 0));
+        let begin = wide(&sample.begin.1, GLANCE);
+        let rows: Vec<[f64; FIRST]> = glances.chain([begin]).collect();
+        let right = if right.is_empty() {
+            &[rows.len() - 1]
+        } else {
+            &right[..]
+        };
         let scores: Vec<f64> = rows.iter().map(|row| product(row, weights)).collect();
         let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let odds: Vec<f64> = scores.iter().map(|score| (score - most).exp()).collect();
         let sum: f64 = odds.iter().sum();
-        let right: f64 = sample
-            .right
-            .iter()
-            .map(|index| odds[*index])
-            .sum::<f64>()
-            .max(1e-300);
-        likelihood += (right / sum).ln();
-        let mut mean = [0.0; PICK];
+        let of_right = right.iter().map(|index| odds[*index]).sum::<f64>();
+        let of_right = of_right.max(1e-300);
+        likelihood += (of_right / sum).ln();
+        let mut mean = [0.0; FIRST];
         for (index, (row, odds)) in rows.iter().zip(&odds).enumerate() {
             let probability = odds / sum;
-            let wanted = if sample.right.contains(&index) {
-                odds / right
+            let wanted = if right.contains(&index) {
+                odds / of_right
             } else {
                 0.0
             };

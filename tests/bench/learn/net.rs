@@ -7,7 +7,7 @@
 )]
 
 use clew_context::engine::conversation::features::{PAIR, PICK};
-use clew_context::engine::conversation::weights::{Net, UNITS, UNLIKELY, Weights};
+use clew_context::engine::conversation::weights::{Net, UNITS};
 
 use super::super::quality::each;
 use super::{Picked, rounded};
@@ -19,7 +19,7 @@ const PART: usize = 128;
 /// How far the first step goes; the last one goes nowhere.
 const RATE: f64 = 4e-3;
 /// How much weights shrink.
-const DECAY: f32 = 1e-4;
+const DECAY: f32 = 1e-3;
 const SEED: u64 = 1;
 
 /// All numbers of a net: for each feature its units, then their bias, then their outputs.
@@ -51,11 +51,8 @@ impl Random {
 }
 
 /// The net, and the mean log likelihood of the right picks by it.
-pub(super) fn fit(samples: &[Picked], weights: &Weights) -> (Net, f64) {
-    let mut choices: Vec<Choice> = each(samples, |sample| choice(sample, weights))
-        .into_iter()
-        .flatten()
-        .collect();
+pub(super) fn fit(samples: &[Picked]) -> (Net, f64) {
+    let mut choices: Vec<Choice> = each(samples, choice).into_iter().flatten().collect();
     let (mean, spread) = normalise(&mut choices);
     let mut random = Random(SEED);
     let mut net: Vec<f32> = (0..NUMBERS).map(|_| random.number() / 4.0).collect();
@@ -92,25 +89,16 @@ pub(super) fn fit(samples: &[Picked], weights: &Weights) -> (Net, f64) {
 }
 
 /// Nothing where none of the right ones is likely.
-fn choice(sample: &Picked, weights: &Weights) -> Option<Choice> {
-    let score = |weights: &[f32], features: &[f32]| -> f32 {
-        let products = weights.iter().zip(features);
-        products.map(|(weight, feature)| weight * feature).sum()
-    };
+fn choice(Picked { sample, right }: &Picked) -> Option<Choice> {
     let mut candidates: Vec<(f32, [f32; PICK], bool)> = Vec::new();
-    for (index, pair) in sample.pairs.iter().enumerate() {
+    for (distance, score, pair) in &sample.likely {
         let mut features = [0.0; PICK];
         features[..PAIR].copy_from_slice(pair);
-        let right = sample.right.contains(&index);
-        candidates.push((score(&weights.pair, pair), features, right));
+        candidates.push((*score, features, right.contains(distance)));
     }
     let mut features = [0.0; PICK];
-    features[PAIR..].copy_from_slice(&sample.begin);
-    let right = sample.right.contains(&sample.pairs.len());
-    candidates.push((score(&weights.begin, &sample.begin), features, right));
-    let most = candidates.iter().map(|(score, ..)| *score);
-    let likely = most.fold(f32::NEG_INFINITY, f32::max) - UNLIKELY;
-    candidates.retain(|(score, ..)| *score >= likely);
+    features[PAIR..].copy_from_slice(&sample.begin.1);
+    candidates.push((sample.begin.0, features, right.is_empty()));
     let is_any_right = candidates.iter().any(|(.., right)| *right);
     is_any_right.then_some(Choice { candidates })
 }
@@ -183,12 +171,15 @@ fn slope(choices: &[Choice], net: &[f32]) -> (Vec<f32>, f64) {
         for (((_, features, is_right), odds), units) in candidates.iter().zip(&odds).zip(&units) {
             let wanted = if *is_right { odds / right } else { 0.0 };
             let by = odds / all - wanted;
+            let mut by_unit = [0.0; UNITS];
             for (unit, value) in units.iter().enumerate().filter(|(_, value)| **value > 0.0) {
                 slope[OUTPUTS + unit] += by * value;
-                let by = by * net[OUTPUTS + unit];
-                slope[BIAS + unit] += by;
-                for (at, feature) in features.iter().enumerate() {
-                    slope[at * UNITS + unit] += by * feature;
+                by_unit[unit] = by * net[OUTPUTS + unit];
+                slope[BIAS + unit] += by_unit[unit];
+            }
+            for (feature, row) in features.iter().zip(slope.chunks_exact_mut(UNITS)) {
+                for (sum, by) in row.iter_mut().zip(by_unit) {
+                    *sum += by * feature;
                 }
             }
         }
@@ -199,7 +190,7 @@ fn slope(choices: &[Choice], net: &[f32]) -> (Vec<f32>, f64) {
 /// What the units make of these features, 0 or more.
 fn units(features: &[f32; PICK], net: &[f32]) -> [f32; UNITS] {
     let mut units: [f32; UNITS] = std::array::from_fn(|unit| net[BIAS + unit]);
-    for (feature, weights) in features.iter().zip(net.chunks(UNITS)) {
+    for (feature, weights) in features.iter().zip(net.chunks_exact(UNITS)) {
         for (unit, weight) in units.iter_mut().zip(weights) {
             *unit += feature * weight;
         }

@@ -22,7 +22,7 @@ use crate::model::{Speaker, Tie, UnixMillis, UserId};
 pub use names::naming;
 
 use answers::Answers;
-use features::{BEGIN, BELONG, PAIR, Window};
+use features::{BEGIN, BELONG, GLANCE, PAIR, Window};
 use weights::Weights;
 
 /// The most messages that are looked at, the newest one included: CPU is bounded by it.
@@ -109,9 +109,11 @@ pub fn is_too_long_ago(tie: Tie, then: UnixMillis, now: UnixMillis) -> bool {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
     /// With each of the up to [`REACH`](features::REACH) messages before it, nearest first.
-    pub pairs: Vec<[f32; PAIR]>,
-    /// Of the message as one that begins something new.
-    pub begin: [f32; BEGIN],
+    pub glances: Vec<[f32; GLANCE]>,
+    /// With those of them that are likely without the net: distance, score and features.
+    pub likely: Vec<(usize, f32, [f32; PAIR])>,
+    /// Score and features of the message as one that begins something new.
+    pub begin: (f32, [f32; BEGIN]),
     /// The indexes of the messages that it may answer, with how probably it does.
     pub picks: Vec<(usize, f32)>,
     /// With each message before it, oldest first.
@@ -127,9 +129,11 @@ pub fn sample(utterances: &[Utterance<'_>], weights: &Weights) -> Option<Sample>
     }
     let window = Window::new(utterances, 0);
     let answers = Answers::new(&window, weights);
+    let likely = answers.likely(&window, newest, weights);
     Some(Sample {
-        pairs: window.pairs(newest, &answers),
-        begin: window.begin(newest),
+        glances: window.pairs(newest, &answers),
+        likely: likely.pairs,
+        begin: likely.begin,
         picks: answers.picks(newest).collect(),
         belong: window.belong(&answers),
     })

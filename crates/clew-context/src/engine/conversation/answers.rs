@@ -1,7 +1,7 @@
 //! Which earlier message each message answers, and how surely two messages share a
 //! conversation.
 
-use super::features::{NAMING, PAIR, RARE_WORDS, TOPICAL, Window};
+use super::features::{BEGIN, GLANCE, NAMING, PAIR, RARE_WORDS, TOPICAL, Window};
 use super::weights::{UNLIKELY, Weights};
 use super::{Reply, dot};
 use crate::model::Tie;
@@ -11,9 +11,6 @@ use crate::model::Tie;
 const SHARPNESS: f32 = 1.5;
 /// A less likely pick is left out.
 const LEAST: f32 = 1e-3;
-/// The logarithm of odds, against the likeliest, that count for nothing: of a hundred together
-/// less than [`LEAST`].
-const NOTHING: f32 = -12.0;
 
 /// The picks of all messages, and the conversations that follow from them.
 pub(super) struct Answers {
@@ -22,6 +19,8 @@ pub(super) struct Answers {
     shares: Vec<f32>,
     /// What each message answers.
     picks: Vec<Vec<Pick>>,
+    /// How many answer each message.
+    answered: Vec<f32>,
 }
 
 /// One message that another may answer.
@@ -29,6 +28,13 @@ struct Pick {
     earlier: usize,
     probability: f32,
     tie: Tie,
+}
+
+/// What a message likely answers: distance, score before the net and features.
+pub(super) struct Likely {
+    pub(super) pairs: Vec<(usize, f32, [f32; PAIR])>,
+    /// That it begins something new: score and features.
+    pub(super) begin: (f32, [f32; BEGIN]),
 }
 
 impl Answers {
@@ -40,10 +46,14 @@ impl Answers {
             count,
             shares: vec![0.0; count * count],
             picks: Vec::with_capacity(count),
+            answered: vec![0.0; count],
         };
         for message in 0..count {
-            let picks = answers.answered(window, message, weights);
+            let picks = answers.picked(window, message, weights);
             answers.join(message, &picks);
+            for pick in &picks {
+                answers.answered[pick.earlier] += pick.probability;
+            }
             answers.picks.push(picks);
         }
         answers
@@ -64,13 +74,26 @@ impl Answers {
         1.0 - self.picks(message).map(|(_, share)| share).sum::<f32>()
     }
 
+    /// How many answer a message.
+    pub(super) fn answered(&self, message: usize) -> f32 {
+        self.answered[message]
+    }
+
+    /// How probably one message answers the other.
+    pub(super) fn pick(&self, one: usize, other: usize) -> f32 {
+        let mut picks = self.picks(one);
+        picks
+            .find(|(earlier, _)| *earlier == other)
+            .map_or(0.0, |(_, share)| share)
+    }
+
     /// What a message may answer, with how probably it does.
     pub(super) fn picks(&self, message: usize) -> impl Iterator<Item = (usize, f32)> {
         let picks = self.picks[message].iter();
         picks.map(|pick| (pick.earlier, pick.probability))
     }
 
-    fn answered(&self, window: &Window, message: usize, weights: &Weights) -> Vec<Pick> {
+    fn picked(&self, window: &Window, message: usize, weights: &Weights) -> Vec<Pick> {
         match window.reply(message) {
             Reply::To(earlier) => vec![Pick {
                 earlier,
@@ -79,50 +102,55 @@ impl Answers {
             }],
             Reply::Elsewhere => Vec::new(),
             Reply::Unknown if window.is_feed(message) => Vec::new(),
-            Reply::Unknown => self.likely(window, message, weights),
+            Reply::Unknown => self.judged(window, message, weights),
         }
     }
 
-    fn likely(&self, window: &Window, message: usize, weights: &Weights) -> Vec<Pick> {
-        let pairs = window.pairs(message, self);
-        let begins = window.begin(message);
-        let mut begin = dot(&begins, &weights.begin);
-        let score = |(distance, pair)| {
+    /// What is likely before the net, which adds to the scores.
+    pub(super) fn likely(&self, window: &Window, message: usize, weights: &Weights) -> Likely {
+        let features = window.begin(message);
+        let begin = (dot(&features, &weights.begin), features);
+        let glances = window.pairs(message, self);
+        let score = |(distance, glance)| {
             if window.is_feed(message - 1 - distance) {
                 f32::NEG_INFINITY
             } else {
-                dot(pair, &weights.pair)
+                dot(glance, &weights.pair)
             }
         };
-        let mut scores: Vec<f32> = pairs.iter().enumerate().map(score).collect();
-        let likely = scores.iter().copied().fold(begin, f32::max) - UNLIKELY;
-        begin += weights.net.score(PAIR, &begins);
-        for (score, pair) in scores.iter_mut().zip(&pairs) {
-            *score = if *score < likely {
-                f32::NEG_INFINITY
-            } else {
-                *score + weights.net.score(0, pair)
-            };
-        }
-        let most = scores.iter().copied().fold(begin, f32::max);
-        let odds = |score: f32| match SHARPNESS * (score - most) {
-            exponent if exponent < NOTHING => 0.0,
-            exponent => exponent.exp(),
+        let scores: Vec<f32> = glances.iter().enumerate().map(score).collect();
+        let least = scores.iter().copied().fold(begin.0, f32::max) - UNLIKELY;
+        let likely = scores.into_iter().enumerate();
+        let likely = likely.filter(|(_, score)| *score >= least);
+        let full = |(distance, score)| {
+            let pair = window.full(message, distance, &glances[distance], self);
+            (distance, score, pair)
         };
+        Likely {
+            pairs: likely.map(full).collect(),
+            begin,
+        }
+    }
+
+    /// What a message that does not say so itself may answer.
+    fn judged(&self, window: &Window, message: usize, weights: &Weights) -> Vec<Pick> {
+        let Likely { pairs, begin } = self.likely(window, message, weights);
+        let begin = begin.0 + weights.net.score(PAIR, &begin.1);
+        let net = |(_, score, pair): &(usize, f32, [f32; PAIR])| score + weights.net.score(0, pair);
+        let scores: Vec<f32> = pairs.iter().map(net).collect();
+        let most = scores.iter().copied().fold(begin, f32::max);
+        let odds = |score: f32| (SHARPNESS * (score - most)).exp();
         let of_pairs: Vec<f32> = scores.into_iter().map(odds).collect();
         let sum = odds(begin) + of_pairs.iter().sum::<f32>();
-        let mut picks = Vec::new();
-        for (distance, (pair, odds)) in pairs.iter().zip(of_pairs).enumerate() {
-            let probability = odds / sum;
-            if probability >= LEAST {
-                picks.push(Pick {
-                    earlier: message - 1 - distance,
-                    probability,
-                    tie: tie(pair),
-                });
-            }
-        }
-        picks
+        let picks = pairs
+            .iter()
+            .zip(of_pairs)
+            .map(|((distance, _, pair), odds)| Pick {
+                earlier: message - 1 - distance,
+                probability: odds / sum,
+                tie: tie(pair),
+            });
+        picks.filter(|pick| pick.probability >= LEAST).collect()
     }
 
     fn join(&mut self, message: usize, picks: &[Pick]) {

@@ -10,8 +10,10 @@ use crate::model::Speaker;
 
 /// How many messages before it a message may answer.
 pub const REACH: usize = 100;
-/// Features of a message and one that it may answer; [`PAIR_NAMES`] names them.
-pub const PAIR: usize = 37;
+/// Features of a message and one that it may answer by which the likely ones are found.
+pub const GLANCE: usize = 28;
+/// Features of a message and a likely one; [`PAIR_NAMES`] names them, those at a glance first.
+pub const PAIR: usize = 38;
 /// Features of a message that may begin something new.
 pub const BEGIN: usize = 10;
 /// Features of what a message picks: of a pair, then of a beginning; the others are 0.
@@ -64,20 +66,21 @@ pub const PAIR_NAMES: [&str; PAIR] = [
     "the author's latest and whom it names",
     "shared with the author's latest, naming nobody",
     "ln of its words",
-    "ln of the words of this one",
     "rare words shared, by the words of both",
     "ln of how often both addressed each other",
     "by the author, times ln of minutes between",
     "ln of minutes of the longest pause between",
+    "ln of its author's messages between",
+    "ln of the words of this one",
     "this one begins by addressing somebody",
     "this one is a question",
     "answered by somebody",
     "answered by the author",
     "begins something new",
-    "rare words shared with its conversation",
     "shared with the message before this one",
-    "ln of its author's messages between",
     "shared with its author's latest",
+    "ln of its conversation's messages since",
+    "shared with the author's messages, most",
 ];
 
 /// Those of them by which one names the other's author, or both name the same person.
@@ -246,13 +249,17 @@ impl Window {
         self.feeds[self.said[message].author]
     }
 
-    /// The features of a message with each that it may answer, nearest first.
-    pub(super) fn pairs(&self, message: usize, answers: &Answers) -> Vec<[f32; PAIR]> {
+    /// The features of a message with each that it may answer, nearest first, at a glance.
+    pub(super) fn pairs(&self, message: usize, answers: &Answers) -> Vec<[f32; GLANCE]> {
         let one = &self.said[message];
-        let shared = Shared::new(self, message, answers);
         let last_addressed = self.last_addressed(message);
-        // Of each author the latest message, and how many were looked at.
-        let mut seen = vec![(0, 0); self.authors];
+        let none = vec![0.0; message];
+        let shares = |with: Option<usize>| with.map_or(&none[..], |with| answers.shares(with));
+        // What was said to the author before the author spoke is answered already.
+        let to_author = one.to_author.filter(|to| Some(*to) > one.before);
+        let [own, to_author, named] = [one.before, to_author, one.of_named].map(shares);
+        // How many messages of each author were looked at.
+        let mut seen = vec![0; self.authors];
         let mut pause = 0;
         let mut features = Vec::with_capacity(message.min(REACH));
         for distance in 0..message.min(REACH) {
@@ -260,23 +267,24 @@ impl Window {
             let [before, after] = [earlier, earlier + 1].map(|at| self.said[at].minutes);
             pause = pause.max(after.saturating_sub(before));
             let author = self.said[earlier].author;
-            let mut pair = self.pair(message, distance, seen[one.author].1);
-            pair[27] = ln(pause);
+            let mut pair = self.pair(message, distance, seen[one.author]);
             pair[8] = is(last_addressed[author] == Some(one.author));
-            let (latest, theirs) = &mut seen[author];
-            if *theirs == 0 {
-                *latest = earlier;
-            }
-            pair[35] = ln(*theirs);
-            *theirs += 1;
-            shared.add(&mut pair, earlier, *latest);
+            let (own, named) = (own[earlier], named[earlier]);
+            pair[17] = own;
+            pair[18] = to_author[earlier];
+            pair[19] = named;
+            pair[20] = own * named;
+            pair[21] = if one.named.is_empty() { own } else { 0.0 };
+            pair[26] = ln(pause);
+            pair[27] = ln(seen[author]);
+            seen[author] += 1;
             features.push(pair);
         }
         features
     }
 
     /// The features that need no answers; `own` of the messages between are the author's.
-    fn pair(&self, message: usize, distance: usize, own: usize) -> [f32; PAIR] {
+    fn pair(&self, message: usize, distance: usize, own: usize) -> [f32; GLANCE] {
         let earlier = message - 1 - distance;
         let (one, other) = (&self.said[message], &self.said[earlier]);
         let is_own = other.author == one.author;
@@ -285,7 +293,7 @@ impl Window {
         let names_addressed = addressed.is_some_and(|addressed| one.named.contains(addressed));
         let to_author = other.named.contains(&one.author);
         let minutes = one.minutes.saturating_sub(other.minutes);
-        let mut pair = [0.0; PAIR];
+        let mut pair = [0.0; GLANCE];
         pair[0] = ln(distance.saturating_sub(1));
         pair[1] = ln(minutes);
         pair[2] = ln(own);
@@ -305,14 +313,49 @@ impl Window {
         pair[16] = is(!one.named.is_empty() && !is_own && !names);
         let words = [earlier, message].map(|at| usize::from(self.overlaps.words[at]));
         pair[22] = ln(words[0]);
-        pair[23] = ln(words[1]);
         if overlap > 0.0 {
-            pair[24] = overlap / number(words[0] * words[1]).sqrt();
+            pair[23] = overlap / number(words[0] * words[1]).sqrt();
         }
-        pair[25] = ln(self.affinity(one, other));
-        pair[26] = is(is_own) * ln(minutes);
-        pair[28] = is(one.addresses);
-        pair[29] = is(one.question);
+        pair[24] = ln(self.affinity(one, other));
+        pair[25] = is(is_own) * ln(minutes);
+        pair
+    }
+
+    /// All features of a message with a likely one, by those at a glance.
+    pub(super) fn full(
+        &self,
+        message: usize,
+        distance: usize,
+        glance: &[f32; GLANCE],
+        answers: &Answers,
+    ) -> [f32; PAIR] {
+        let (nearest, earlier) = (message.saturating_sub(REACH), message - 1 - distance);
+        let (one, other) = (&self.said[message], &self.said[earlier]);
+        let shares = answers.shares(earlier);
+        let (mut by_author, mut own) = (0.0, 0.0_f32);
+        let mut before = one.before.filter(|before| *before >= nearest);
+        while let Some(at) = before {
+            own = own.max(shares[at]);
+            by_author += answers.pick(at, earlier);
+            before = self.said[at].before.filter(|before| *before >= nearest);
+        }
+        let by_other = |at: &usize| self.said[*at].author == other.author;
+        let latest = (earlier..message).rev().find(by_other);
+        let since: f32 = shares[earlier + 1..message].iter().sum();
+        let mut pair = [0.0; PAIR];
+        pair[..GLANCE].copy_from_slice(glance);
+        pair[GLANCE..].copy_from_slice(&[
+            ln(usize::from(self.overlaps.words[message])),
+            is(one.addresses),
+            is(one.question),
+            answers.answered(earlier).min(MOST_ANSWERS),
+            by_author.min(MOST_ANSWERS),
+            answers.begins(earlier),
+            shares[message - 1],
+            latest.map_or(0.0, |latest| shares[latest]),
+            since.ln_1p(),
+            own,
+        ]);
         pair
     }
 
@@ -447,74 +490,6 @@ fn feeds(utterances: &[Utterance<'_>], said: &[Said], authors: usize) -> Vec<boo
     }
     let is_feed = |(links, all): (usize, usize)| all >= FEED && links * 10 >= all * 9;
     counts.into_iter().map(is_feed).collect()
-}
-
-/// What a message has to do with the conversations before it.
-struct Shared<'a> {
-    answers: &'a Answers,
-    message: usize,
-    own: Option<usize>,
-    to_author: Option<usize>,
-    of_named: Option<usize>,
-    names_nobody: bool,
-    /// How many answered each message before it, and how often its author did.
-    answered: Vec<(f32, f32)>,
-    /// The rare words that it shares with the conversation of each.
-    topics: Vec<f32>,
-}
-
-impl<'a> Shared<'a> {
-    fn new(window: &Window, message: usize, answers: &'a Answers) -> Self {
-        let one = &window.said[message];
-        let mut answered = vec![(0.0, 0.0); message];
-        let mut topics = vec![0.0; message];
-        for distance in 0..message.min(REACH) {
-            let earlier = message - 1 - distance;
-            let by_author = is(window.said[earlier].author == one.author);
-            for (question, share) in answers.picks(earlier) {
-                answered[question].0 += share;
-                answered[question].1 += by_author * share;
-            }
-            let overlap = window.overlaps.at(message, distance);
-            if overlap > 0.0 {
-                let shares = answers.shares(earlier);
-                for (topic, share) in topics.iter_mut().zip(shares) {
-                    *topic += overlap * share;
-                }
-            }
-        }
-        Self {
-            answers,
-            message,
-            own: one.before,
-            // What was said to the author before the author spoke is answered already.
-            to_author: one.to_author.filter(|to| Some(*to) > one.before),
-            of_named: one.of_named,
-            names_nobody: one.named.is_empty(),
-            answered,
-            topics,
-        }
-    }
-
-    /// Adds what it has to do with a message whose author's latest one is given.
-    fn add(&self, pair: &mut [f32; PAIR], earlier: usize, latest: usize) {
-        let share =
-            |with: Option<usize>| with.map_or(0.0, |with| self.answers.share(with, earlier));
-        let own = share(self.own);
-        let named = share(self.of_named);
-        pair[17] = own;
-        pair[18] = share(self.to_author);
-        pair[19] = named;
-        pair[20] = own * named;
-        pair[21] = if self.names_nobody { own } else { 0.0 };
-        let (by_anybody, by_author) = self.answered[earlier];
-        pair[30] = by_anybody.min(MOST_ANSWERS);
-        pair[31] = by_author.min(MOST_ANSWERS);
-        pair[32] = self.answers.begins(earlier);
-        pair[33] = rare(self.topics[earlier]);
-        pair[34] = share(self.message.checked_sub(1));
-        pair[36] = share(Some(latest));
-    }
 }
 
 /// Numbers of people.
