@@ -7,9 +7,9 @@ use super::features::number;
 use crate::model::Speaker;
 
 /// A longer message is taken a little later than a shorter one that belongs as surely.
-const COST_POWER: f32 = 0.3;
+const COST_POWER: f32 = 0.4;
 /// How much it counts that what is taken belongs, against that all that belongs is taken.
-const PRECISION: f32 = 0.7;
+const PRECISION: f32 = 0.6;
 /// What belongs less surely is not taken.
 const LEAST: f32 = 0.05;
 /// Where nothing belongs more surely, nothing is taken: the newest begins something new.
@@ -110,7 +110,7 @@ pub fn choose(
     // Of equals the newest comes first.
     order.sort_by(|(one, at), (other, to)| other.total_cmp(one).then(to.cmp(at)));
     let all: f32 = candidates.iter().map(|one| one.verdict.belongs).sum();
-    let precision = rule.precision * (1.0 - together);
+    let precision = rule.precision * (1.0 - together.powi(2));
     let most_of_one = number(room) * rule.one_speaker;
     let mut taken_by: HashMap<Speaker<'_>, usize> = HashMap::new();
     let (mut taken, mut left, mut sum) = (Vec::new(), room, 0.0);
