@@ -116,7 +116,7 @@ pub(crate) fn print() {
 }
 
 /// Channels unlike these: where nobody talks across others, at several paces.
-pub(crate) fn alone(chats: &[Chat]) -> Vec<Chat> {
+fn alone(chats: &[Chat]) -> Vec<Chat> {
     let mut alone = Vec::new();
     for (number, chat) in chats.iter().enumerate() {
         let chat = chat.one_at_a_time();
@@ -131,7 +131,7 @@ pub(crate) fn alone(chats: &[Chat]) -> Vec<Chat> {
 }
 
 /// Channels where few are named, where people are slow or few, and where names are mentions.
-pub(crate) fn unlike(chats: &[Chat]) -> Vec<Chat> {
+fn unlike(chats: &[Chat]) -> Vec<Chat> {
     let mut unlike = Vec::new();
     for (number, chat) in chats.iter().enumerate() {
         unlike.push(if number % 2 == 0 {
