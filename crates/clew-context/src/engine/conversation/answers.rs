@@ -1,7 +1,7 @@
 //! Which earlier message each message answers, and how surely two messages share a
 //! conversation.
 
-use super::features::{BEGIN, GLANCE, NAMING, PAIR, RARE_WORDS, TOPICAL, Window};
+use super::features::{BEGIN, NAMING, PAIR, RARE_WORDS, TOPICAL, Window, number};
 use super::weights::{UNLIKELY, Weights};
 use super::{Reply, dot};
 use crate::model::Tie;
@@ -9,6 +9,11 @@ use crate::model::Tie;
 /// The odds are raised to this power: the picks are surer than the learnt probabilities say,
 /// which found more in chats that were kept aside.
 const SHARPNESS: f32 = 1.5;
+/// No beginning is that sure: so much of its chance, divided by how many messages were said in the
+/// [`RECENT_MINUTES`] before it, goes to the last of them.
+const DOUBT: f32 = 0.02;
+/// After a longer silence, a beginning is as sure as the learnt probabilities say.
+const RECENT_MINUTES: usize = 10;
 /// A less likely pick is left out.
 const LEAST: f32 = 1e-3;
 
@@ -150,7 +155,9 @@ impl Answers {
                 probability: odds / sum,
                 tie: tie(pair),
             });
-        picks.filter(|pick| pick.probability >= LEAST).collect()
+        let mut picks = picks.filter(|pick| pick.probability >= LEAST).collect();
+        doubt(window, message, &mut picks);
+        picks
     }
 
     fn join(&mut self, message: usize, picks: &[Pick]) {
@@ -188,6 +195,29 @@ impl Answers {
             from = pick.earlier;
         }
         None
+    }
+}
+
+/// Moves a little of the chance that a message begins something new to the one before it, the
+/// less the more was said lately: else one wrong beginning hides all before it from all after it.
+fn doubt(window: &Window, message: usize, picks: &mut Vec<Pick>) {
+    let recent = window.recent(message, RECENT_MINUTES);
+    let Some(earlier) = (message - recent..message)
+        .rev()
+        .find(|earlier| !window.is_feed(*earlier))
+    else {
+        return;
+    };
+    let begins = 1.0 - picks.iter().map(|pick| pick.probability).sum::<f32>();
+    let probability = begins * DOUBT / number(recent);
+    if let Some(pick) = picks.iter_mut().find(|pick| pick.earlier == earlier) {
+        pick.probability += probability;
+    } else if probability >= LEAST {
+        picks.push(Pick {
+            earlier,
+            probability,
+            tie: Tie::Answers,
+        });
     }
 }
 

@@ -63,7 +63,7 @@ impl Rule {
         Self {
             precision: 0.0,
             least: 0.01,
-            floor: 0.2,
+            floor: 0.15,
             ..Self::default()
         }
     }

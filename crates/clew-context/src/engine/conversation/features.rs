@@ -249,6 +249,13 @@ impl Window {
         self.feeds[self.said[message].author]
     }
 
+    /// How many messages were said in so many minutes before a message.
+    pub(super) fn recent(&self, message: usize, minutes: usize) -> usize {
+        let since = self.said[message].minutes.saturating_sub(minutes);
+        let before = self.said[..message].iter().rev();
+        before.take_while(|said| said.minutes >= since).count()
+    }
+
     /// The features of a message with each that it may answer, nearest first, at a glance.
     pub(super) fn pairs(&self, message: usize, answers: &Answers) -> Vec<[f32; GLANCE]> {
         let one = &self.said[message];

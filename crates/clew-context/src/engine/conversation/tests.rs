@@ -279,6 +279,20 @@ fn a_net_adds_what_features_say_together() {
 }
 
 #[test]
+fn no_beginning_is_quite_sure_where_something_was_said_just_before() {
+    let mut weights = LEARNT.clone();
+    weights.begin[0] = 100.0;
+    let picks = |minutes: &[i64]| {
+        let lines = minutes.iter().zip([ANN, BOB, CAY]);
+        let lines: Vec<_> = lines.map(|(at, who)| said(who, *at, "hello")).collect();
+        sample(&lines, &weights).unwrap().picks
+    };
+    assert_eq!(picks(&[0, 10]), [(0, 0.02)]);
+    assert_eq!(picks(&[0, 5, 10]), [(1, 0.01)]);
+    assert_eq!(picks(&[0, 11]), []);
+}
+
+#[test]
 fn who_begins_with_a_name_addresses_somebody() {
     let texts = ["zoe: hi", "@zoe hi", "<@1> hi", "well, no", "hi zoe:", ""];
     let addresses = texts.map(names::addresses);
