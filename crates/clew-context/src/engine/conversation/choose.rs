@@ -9,7 +9,7 @@ use crate::model::Speaker;
 /// A longer message is taken a little later than a shorter one that belongs as surely.
 const COST_POWER: f32 = 0.4;
 /// How much it counts that what is taken belongs, against that all that belongs is taken.
-const PRECISION: f32 = 0.6;
+const PRECISION: f32 = 0.65;
 /// What belongs less surely is not taken.
 const LEAST: f32 = 0.05;
 /// Where nothing belongs more surely, nothing is taken: the newest begins something new.
@@ -109,34 +109,40 @@ pub fn choose(
         .collect();
     // Of equals the newest comes first.
     order.sort_by(|(one, at), (other, to)| other.total_cmp(one).then(to.cmp(at)));
-    let all: f32 = candidates.iter().map(|one| one.verdict.belongs).sum();
-    let precision = rule.precision * (1.0 - together.powi(2));
     let most_of_one = number(room) * rule.one_speaker;
     let mut taken_by: HashMap<Speaker<'_>, usize> = HashMap::new();
-    let (mut taken, mut left, mut sum) = (Vec::new(), room, 0.0);
-    let mut best = (0.0, 0);
+    let (mut taken, mut left) = (Vec::new(), room);
+    // What belongs, but for what one person may not take: a flood is not missed.
+    let mut all = 0.0;
     for (_, index) in order {
         let candidate = &candidates[index];
+        let theirs = if candidate.speaker == asker {
+            &mut 0
+        } else {
+            let speaker = candidate.speaker.under_any_name();
+            taken_by.entry(speaker).or_default()
+        };
+        if *theirs > 0 && number(*theirs + candidate.chars) > most_of_one {
+            continue;
+        }
+        all += candidate.verdict.belongs;
         if candidate.chars > left {
             continue;
         }
-        if candidate.speaker != asker {
-            let theirs = taken_by.entry(candidate.speaker.under_any_name());
-            let theirs = theirs.or_default();
-            if *theirs > 0 && number(*theirs + candidate.chars) > most_of_one {
-                continue;
-            }
-            *theirs += candidate.chars;
-        }
+        *theirs += candidate.chars;
         left -= candidate.chars;
-        sum += candidate.verdict.belongs;
         taken.push(index);
-        let value = sum / all + precision * sum / number(taken.len());
-        if value > best.0 {
-            best = (value, taken.len());
-        }
     }
     if rule.precision > 0.0 {
+        let precision = rule.precision * (1.0 - together.powi(2));
+        let (mut sum, mut best) = (0.0, (0.0, 0));
+        for (count, index) in (1..).zip(&taken) {
+            sum += candidates[*index].verdict.belongs;
+            let value = sum / all + precision * sum / number(count);
+            if value > best.0 {
+                best = (value, count);
+            }
+        }
         taken.truncate(best.1);
     }
     taken

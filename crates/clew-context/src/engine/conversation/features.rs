@@ -32,6 +32,8 @@ const UNKNOWN_SPEAKERS: usize = 8;
 const FEED: usize = 5;
 /// Rare words above this tie two messages by themselves.
 pub(super) const TOPICAL: f32 = 0.5;
+/// A longer pause counts as one of this length: the weights were learnt where all have shorter ones.
+const LONGEST_PAUSE_MS: i64 = 3 * 60 * 60 * 1_000;
 /// Minutes since the author's last message, if none is known.
 const LONG_SILENT: usize = 24 * 60;
 /// More answers than this say nothing more.
@@ -182,7 +184,7 @@ impl Window {
             .map(|utterance| people.of(utterance.speaker));
         let authors: Vec<usize> = authors.collect();
         let names = names::named(utterances, &authors, people.0.len(), None);
-        let first = utterances.first().map(|utterance| utterance.at);
+        let (mut millis, mut latest) = (0, utterances.first().map(|utterance| utterance.at));
         let mut said: Vec<Said> = Vec::with_capacity(utterances.len());
         let mut last: HashMap<usize, usize> = HashMap::new();
         let mut last_to: HashMap<usize, usize> = HashMap::new();
@@ -202,7 +204,9 @@ impl Window {
                 Reply::Unknown | Reply::Elsewhere => None,
             };
             let named = people.named(utterance, author, replied, names);
-            let millis = first.map_or(0, |first| utterance.at.since(first).max(0));
+            let pause = latest.map_or(0, |latest| utterance.at.since(latest));
+            millis += pause.clamp(0, LONGEST_PAUSE_MS);
+            latest = latest.max(Some(utterance.at));
             let addressed = named.first().copied();
             said.push(Said {
                 author,

@@ -516,7 +516,11 @@ fn after_half_a_day_only_a_tie_that_lasts_counts() {
         ])[0]
     };
     let half_a_day = 12 * 60;
-    for (minutes, may_belong) in [(1, true), (half_a_day, true), (half_a_day + 1, false)] {
+    for (minutes, is_too_long) in [(half_a_day, false), (half_a_day + 1, true)] {
+        let (then, now) = (UnixMillis(0), UnixMillis(minutes * MINUTE));
+        assert_eq!(is_too_long_ago(Tie::Answers, then, now), is_too_long);
+    }
+    for (minutes, may_belong) in [(1, true), (half_a_day + 1, false)] {
         let verdict = after(minutes, "is it plugged in?");
         assert_eq!(verdict.tie, Tie::Answers);
         assert_eq!(verdict.belongs > 0.0, may_belong, "{minutes}: {verdict:?}");
