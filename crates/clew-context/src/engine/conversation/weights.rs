@@ -51,10 +51,6 @@ impl Net {
 }
 
 /// What was learnt.
-#[expect(
-    clippy::approx_constant,
-    reason = "some come near a constant by chance"
-)]
 pub const LEARNT: Weights = Weights {
     pair: [
         -0.546, -0.909, -1.391, 0.421, 0.63, 4.447, 0.54, -1.273, 0.306, 0.266, -0.088, 0.391,
