@@ -9,7 +9,7 @@ use crate::model::Speaker;
 /// A longer message is taken a little later than a shorter one that belongs as surely.
 const COST_POWER: f32 = 0.4;
 /// How much it counts that what is taken belongs, against that all that belongs is taken.
-const PRECISION: f32 = 0.65;
+const PRECISION: f32 = 0.62;
 /// What belongs less surely is not taken.
 const LEAST: f32 = 0.05;
 /// Where nothing belongs more surely, nothing is taken: the newest begins something new.
