@@ -349,33 +349,30 @@ impl<'a> PostedAnswer<'a> {
     pub(in crate::turn) async fn remove(&mut self, order: &Order) -> bool {
         let tries = order.tries();
         let parts = std::mem::take(&mut self.parts);
+        let mut gone: Vec<MessageId> = parts.iter().map(|part| part.id).collect();
         let unsure = self.unsure.take();
         let removed = match &self.destination {
             Destination::Channel { channel, .. } => {
-                let mut gone: Vec<MessageId> = parts.iter().map(|part| part.id).collect();
-                match Box::pin(self.find(*channel, unsure, tries)).await {
-                    Ok(found) => {
-                        gone.extend(found);
-                        let ids = gone.iter().copied();
-                        let deleted = delete(self.rest(), *channel, ids, tries).await;
-                        deleted.map(|()| !gone.is_empty())
-                    }
+                let found = Box::pin(self.find(*channel, unsure, tries)).await;
+                match found.map(|found| gone.extend(found)) {
+                    Ok(()) => delete(self.rest(), *channel, gone.iter().copied(), tries).await,
                     Err(error) => Err(error),
                 }
             }
             Destination::Interaction(call) if matches!(order, Order::Block) => {
-                let deleted = self.rest().delete_original(call, deadline()).await;
-                deleted.map(|()| false)
+                self.rest().delete_original(call, deadline()).await
             }
             Destination::Interaction(interaction) => self
                 .rest()
                 .edit_original(interaction, &MessageText::plain(INTERRUPTED), deadline())
                 .await
-                .map(|_| false),
+                .map(drop),
         };
         match removed {
-            Ok(was_there) => {
-                if let Some((claims, question)) = self.posted_question().filter(|_| was_there) {
+            Ok(()) => {
+                if let Some((claims, question)) = self.posted_question()
+                    && !gone.is_empty()
+                {
                     claims.taken_back(question, self.now()).await;
                 }
             }
@@ -490,11 +487,9 @@ impl<'a> PostedAnswer<'a> {
                 let sent = rest.create_message(*channel, &message, self.deadline());
                 let sent = sent.await;
                 let was_tried = self.turn.is_sent_again || self.unsure.is_some();
-                // What an earlier try may have posted stays unsure however a later one is refused.
-                match &sent {
-                    Ok(_) => self.unsure = None,
-                    Err(error) if may_be_done(error) => self.unsure = Some(Box::new(message)),
-                    Err(_) => {}
+                // What an earlier try may have posted stays unsure if a later one is refused.
+                if sent.as_ref().map_or_else(may_be_done, |_| true) {
+                    self.unsure = sent.is_err().then(|| Box::new(message));
                 }
                 let sent = sent?;
                 self.reference_dropped = self.reference_dropped.or(sent.reference_dropped);
