@@ -80,12 +80,13 @@ impl Steps {
         held.swap_remove(one).send(()).is_ok()
     }
 
-    /// Passes connections on to a port. Returns where they come to.
-    async fn before(&self, port: u16) -> u16 {
+    /// Passes connections on to a port. Returns where they come to, and what takes them until it is dropped.
+    async fn before(&self, port: u16) -> (u16, JoinSet<()>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let own = listener.local_addr().unwrap().port();
         let steps = self.clone();
-        tokio::spawn(async move {
+        let mut taking = JoinSet::new();
+        taking.spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
                 // A statement is several small writes, which else wait for each other's receipt.
@@ -98,7 +99,7 @@ impl Steps {
                 tokio::spawn(async move { drop(steps.forward(from_client, to_server).await) });
             }
         });
-        own
+        (own, taking)
     }
 
     async fn forward(
@@ -227,7 +228,7 @@ async fn in_any_order_nothing_of_a_tenure_comes_after_the_next_began() {
 async fn in_order(order: u64, (port, url): (u16, &str), admin: &Client, steps: &mut u64) -> Known {
     let mut random = Random::new(order);
     let gate = Steps::default();
-    let own = gate.before(port).await;
+    let (own, _taking) = gate.before(port).await;
     let gated = url.replace(&format!(":{port}/"), &format!(":{own}/"));
     assert_ne!(gated, url);
     let known = KnownToAll::default();
