@@ -99,7 +99,7 @@ pub fn best_matching(mut facts: Vec<Fact>, question: &str, around: &str) -> Vec<
         facts.sort_by_key(|fact| Reverse(fact.usefulness()));
     }
     let texts = facts.iter().take(MOST_RANKED);
-    let index = RecallIndex::of_texts(texts.map(|fact| (0, vec![fact.text.as_str()])));
+    let index = RecallIndex::of_texts(texts.map(|fact| vec![fact.text.as_str()]));
     let ranked = index.ranked(question, around, RANKING);
     let mut ranks = vec![usize::MAX; facts.len()];
     for (rank, place) in ranked.into_iter().enumerate() {

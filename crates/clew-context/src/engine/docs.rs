@@ -20,7 +20,7 @@ const TITLE: usize = 3;
 const RANKING: Ranking = Ranking {
     length: 0.75,
     rarity: 1.0,
-    beside: [0.2, 0.2, 0.05, 0.05],
+    beside: [0.0; 4],
     least: 0.05,
 };
 /// Words with which people ask, and which few documents use: their rarity says nothing.
@@ -167,13 +167,9 @@ fn shown(passage: &AgentDoc) -> String {
 impl CutDocs {
     fn new(docs: &[AgentDoc]) -> Self {
         let passages = passages(docs);
-        // Those of one document follow each other.
-        let mut group = 0;
-        let texts = passages.iter().enumerate().map(|(at, passage)| {
-            let of = |passage: &AgentDoc| paths(&passage.name).next().map(str::to_owned);
-            group += i64::from(at > 0 && of(&passages[at - 1]) != of(passage));
-            let name = iter::repeat_n(passage.name.as_str(), TITLE);
-            (group, name.chain(passage.text.lines()).collect())
+        let texts = passages.iter().map(|doc| {
+            let name = iter::repeat_n(doc.name.as_str(), TITLE);
+            name.chain(doc.text.lines()).collect()
         });
         let index = RecallIndex::of_texts(texts);
         let titles = AgentDoc {

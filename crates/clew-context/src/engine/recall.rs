@@ -78,12 +78,12 @@ pub struct RecallIndex {
 }
 
 impl RecallIndex {
-    /// Of texts, each with a number that those beside each other share.
-    pub fn of_texts<'a>(texts: impl IntoIterator<Item = (i64, Vec<&'a str>)>) -> Self {
-        let entries = (0..).zip(texts).map(|(place, (group, texts))| RecallEntry {
+    /// Of texts that were said at no time, for rankings without parts for those beside.
+    pub fn of_texts<'a>(texts: impl IntoIterator<Item = Vec<&'a str>>) -> Self {
+        let entries = (0..).zip(texts).map(|(place, texts)| RecallEntry {
             turn: TurnId(place),
-            // In no month, and groups too far apart to be beside each other.
-            at: UnixMillis(i64::MIN + group.saturating_mul(2 * SITTING_MS)),
+            // In no month.
+            at: UnixMillis(i64::MIN),
             author: "",
             texts,
         });

@@ -90,7 +90,7 @@ fn attachment(world: &World, channel: Id, found: &Attachment) -> Value {
     let base = world.settings.cdn_base.as_ref().unwrap_or(&world.base_url);
     let name = &found.file.name;
     let url = format!(
-        "{base}/attachments/{channel}/{}/{name}?ex=0&is=0&hm=0&",
+        "{base}/attachments/{channel}/{}/{name}?ex=7fffffff&is=0&hm=0&",
         found.id
     );
     let mut object = json!({
