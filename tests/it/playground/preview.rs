@@ -69,7 +69,7 @@ async fn a_conversation_comes_with_the_reason_of_each_message() {
         .await;
     assert_eq!(included(&turn), [""; 0]);
     let path = format!("/api/turns/{}/preview", turn["trigger"].as_str().unwrap());
-    let settings = json!({"settings": {"LONE_CONTEXT": "conversation"}});
+    let settings = json!({"settings": {"LONE_CONTEXT": "conversation", "LONE_MAX_CHARS": "300"}});
     let changed = &page.post(&path, settings).await["changed"];
     let included = changed["included"].as_array().unwrap().iter();
     let why: Vec<&str> = included.map(|one| one["why"].as_str().unwrap()).collect();

@@ -15,7 +15,7 @@ use crate::engine::eligible::Us;
 use crate::model::{BlockPlace, Message, MessageId, OmitReason, Speaker, UserId};
 
 /// Little is said where the last messages that fit took this long.
-const QUIET_MS: i64 = 15 * 60 * 1_000;
+const QUIET_MS: i64 = 20 * 60 * 1_000;
 /// A longer pause counts as this one: after it another conversation may have begun.
 const PAUSE_MS: i64 = 3 * 60 * 1_000;
 
