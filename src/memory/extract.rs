@@ -64,7 +64,7 @@ pub(super) struct Extractions {
     turn: Semaphore,
     waiting: Semaphore,
     /// An extraction under way may hold what was to be purged or forgotten: it is discarded.
-    pub(super) purges: AtomicU64,
+    purges: AtomicU64,
 }
 
 impl Default for Extractions {
@@ -84,6 +84,11 @@ impl Extractions {
         let permit = self.turn.acquire().await;
         drop(waiting);
         permit.ok()
+    }
+
+    /// Discards what is being learnt.
+    pub(super) fn discard(&self) {
+        self.purges.fetch_add(1, Ordering::SeqCst);
     }
 
     fn purges(&self) -> u64 {

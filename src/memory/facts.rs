@@ -4,7 +4,6 @@
 mod held;
 
 use std::collections::HashSet;
-use std::sync::atomic::Ordering;
 
 use held::HeldFacts;
 use parking_lot::Mutex;
@@ -312,7 +311,7 @@ impl Memory {
             return Ok(None);
         };
         // It must not come back from what is being learnt.
-        self.extractions.purges.fetch_add(1, Ordering::SeqCst);
+        self.extractions.discard();
         let before = facts.clone();
         let fact = facts.remove(at);
         // Noted before it is written: should nobody wait for the end of this, the

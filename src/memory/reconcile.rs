@@ -10,7 +10,6 @@ mod party;
 mod queue;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::Ordering;
 
 pub use change::{DiscordChange, Edit, Fetched};
 pub(super) use doubt::{Asking, Doubts, Key, Trace, trace_of_fact, traces};
@@ -258,7 +257,7 @@ impl Memory {
     /// The error of the first store that failed; the others were purged all the same.
     pub(super) async fn purge(&self, purge: &Purge) -> Result<Purged> {
         if !matches!(purge, Purge::Messages { .. } | Purge::Before(_)) {
-            self.extractions.purges.fetch_add(1, Ordering::SeqCst);
+            self.extractions.discard();
         }
         if let Purge::User(user) = purge {
             let noted = &self.changes.noted;

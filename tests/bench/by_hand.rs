@@ -2,15 +2,14 @@
 //! five minutes or as many seconds as `CLEW_SECONDS` says, a question comes each second, and each five
 //! seconds it is counted what became of them.
 
-use std::fs::{self, File};
 use std::time::Duration;
 
 use clew_simulator::{Simulator, World};
 use tempfile::TempDir;
 use tokio::time::sleep;
 
-use super::bot::{amount, block_on, command};
-use super::killed::{UNREFUSED, kill};
+use super::bot::{amount, block_on};
+use super::killed::kill;
 use super::machines::Machine;
 use super::missed::{
     Asked, THINKS, guilds, keep_asking, print_heads, print_row, replies, wait_quiet,
@@ -38,12 +37,7 @@ async fn run(seconds: u64) {
     let folder = TempDir::new().unwrap();
     let machine = |name| {
         let folder = folder.path().join(name);
-        fs::create_dir(&folder).unwrap();
-        let mut start = command(&discord, &model, &folder);
-        start.env("CLUSTER", "on").envs(UNREFUSED);
-        start.env("CONTEXT_STORE", &database.url);
-        start.stderr(File::create(folder.join("stderr")).unwrap());
-        Machine::new(start)
+        Machine::new(&discord, &model, &folder, &database.url)
     };
     let mut machines = ["one", "two"].map(machine);
     discord.wait_ready().await.unwrap();

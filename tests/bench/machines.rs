@@ -3,7 +3,8 @@
 //! first is killed and the other goes on in its place. Questions are asked all the time, and people opt out.
 
 use std::fs::{self, File};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
+use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,7 +49,7 @@ const SHARDS: u64 = 8;
 const LEAVERS: usize = 400;
 /// How long the whole may take to go on after a change.
 const PATIENCE: Duration = Duration::from_mins(2);
-
+/// Turns before those whose cost is counted, and these.
 const WARM: usize = 5;
 const TURNS: usize = 50;
 
@@ -89,11 +90,9 @@ async fn print_costs(processes: usize) {
     let folder = TempDir::new().unwrap();
     let others = (1..processes).map(|number| {
         let folder = folder.path().join(number.to_string());
-        fs::create_dir(&folder).unwrap();
-        let mut start = command(&bot.discord, &bot.model, &folder);
-        start.envs(settings).stderr(Stdio::null()).spawn().unwrap()
+        Machine::new(&bot.discord, &bot.model, &folder, &database.url)
     });
-    let mut others: Vec<Child> = others.collect();
+    let mut others: Vec<Machine> = others.collect();
     let nodes = "SELECT 1 FROM clew.nodes";
     while processes > 1 && query(&database.admin_url, nodes).await.len() < processes {
         sleep(LOOKED_EACH).await;
@@ -122,7 +121,9 @@ async fn print_costs(processes: usize) {
         (after.1 - before.1) as f64 / 1_024.0 / TURNS as f64,
         milliseconds(after.2.saturating_sub(before.2)) / TURNS as f64
     );
-    others.iter_mut().for_each(kill);
+    for other in &mut others {
+        kill(&mut other.running);
+    }
 }
 
 async fn run(kills: u64, promotions: u64) {
@@ -142,15 +143,7 @@ async fn run(kills: u64, promotions: u64) {
     let folder = TempDir::new().unwrap();
     let machine = |number: usize| {
         let folder = folder.path().join(number.to_string());
-        fs::create_dir(&folder).unwrap();
-        let mut start = command(&discord, &model, &folder);
-        start
-            .env("CLUSTER", "on")
-            .env("CONTEXT_STORE", &servers.url);
-        start
-            .envs(UNREFUSED)
-            .stderr(File::create(folder.join("stderr")).unwrap());
-        Machine::new(start)
+        Machine::new(&discord, &model, &folder, &servers.url)
     };
     let mut machines: Vec<Machine> = (0..MACHINES).map(machine).collect();
     discord.wait_ready().await.unwrap();
@@ -292,7 +285,13 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    pub(crate) fn new(mut start: Command) -> Self {
+    /// In a new folder, with a database that it shares.
+    pub(crate) fn new(discord: &Simulator, model: &Model, folder: &Path, database: &str) -> Self {
+        fs::create_dir(folder).unwrap();
+        let mut start = command(discord, model, folder);
+        start.env("CLUSTER", "on").envs(UNREFUSED);
+        start.env("CONTEXT_STORE", database);
+        start.stderr(File::create(folder.join("stderr")).unwrap());
         let running = start.spawn().unwrap();
         Self { start, running }
     }

@@ -5,8 +5,8 @@
 //! ranked by BM25 over word stems, rare words counting more; a part of each exchange's
 //! score goes to those beside it in the same sitting, since what a question asks for is
 //! often said one message after the words it shares with it. Those by people whom the question
-//! names count more, and what the best matches are about is looked for too. `docs/recall.md`
-//! has the formula and what it reaches.
+//! names count more, and of what matches what is about the same as the best comes first.
+//! `docs/recall.md` has the formula and what it reaches.
 
 mod alike;
 mod query;

@@ -257,8 +257,12 @@ impl Attachment {
 
     /// Whether it is the same file, at whatever address.
     pub fn is_same(&self, other: &Self) -> bool {
-        let path = |url: &str| url.split('?').next().map(str::to_owned);
-        path(&self.url) == path(&other.url)
+        self.path() == other.path()
+    }
+
+    /// Its address without what signs it.
+    fn path(&self) -> &str {
+        self.url.split('?').next().unwrap_or_default()
     }
 }
 

@@ -14,8 +14,8 @@ const AROUND: f32 = 0.25;
 const NEGLIGIBLE: f32 = 0.02;
 /// How many times an exchange counts whose author the question names.
 const NAMED: f32 = 2.0;
-/// Pseudo relevance feedback: of so many of the best matches, so many of the rarest words at most
-/// are looked for too, and one that all of them have counts this, beside the question's 1.
+/// Pseudo relevance feedback, which reorders what matches: of so many of the best, so many of the
+/// rarest words at most, and what one that all of them have counts, beside the question's 1.
 const FEEDBACK: usize = 3;
 const FEEDBACK_WORDS: usize = 8;
 const FEEDBACK_WEIGHT: f32 = 0.3;
@@ -26,8 +26,9 @@ pub(super) struct Query<'a> {
     /// In order of time.
     exchanges: Vec<&'a Exchange>,
     ranking: Ranking,
-    /// The question's terms, sorted.
+    /// The question's terms, sorted, and how rare they are together.
     asked: Vec<u32>,
+    asked_rarity: f32,
     /// Of each exchange what its words score; 1 is a text with all of the question's once.
     scores: Vec<f32>,
     /// Of each whether the question names its author; empty if it names all or nobody.
@@ -66,16 +67,20 @@ impl<'a> Query<'a> {
             exchanges,
             ranking,
             asked,
+            asked_rarity: 0.0,
             named,
         };
-        query.add(&query.weighed(&query.asked, 1.0));
+        let (terms, together) = query.weighed(&query.asked, 1.0);
+        query.asked_rarity = together;
+        query.add(&terms);
         query
     }
 
     /// The words around the question count too.
     pub(super) fn add_around(&mut self, around: &str) {
         let around = stem::terms_of(around, QUESTION);
-        self.add(&self.weighed(&around, AROUND));
+        let (terms, _) = self.weighed(&around, AROUND);
+        self.add(&terms);
     }
 
     /// What scores enough, best first.
@@ -101,17 +106,18 @@ impl<'a> Query<'a> {
         matches.sort_by(Match::by_sum);
     }
 
-    /// Terms with their weights: the rarer, the more; `all` of them together.
-    fn weighed(&self, terms: &[u32], all: f32) -> Vec<(u32, f32)> {
-        let part = all / self.rarities(terms);
-        let weight = |term: &u32| (*term, part * self.rarity(*term));
-        terms.iter().map(weight).collect()
-    }
-
-    /// How rare terms are together.
-    fn rarities(&self, terms: &[u32]) -> f32 {
-        let rarities = terms.iter().map(|term| self.rarity(*term));
-        rarities.sum::<f32>().max(f32::MIN_POSITIVE)
+    /// Terms with their weights, the rarer, the more, `all` of them together; and how rare they are
+    /// together.
+    fn weighed(&self, terms: &[u32], all: f32) -> (Vec<(u32, f32)>, f32) {
+        let rarity = |term: &u32| (*term, self.rarity(*term));
+        let mut terms: Vec<(u32, f32)> = terms.iter().map(rarity).collect();
+        let together = terms.iter().map(|(_, rarity)| rarity).sum::<f32>();
+        let together = together.max(f32::MIN_POSITIVE);
+        let part = all / together;
+        for (_, weight) in &mut terms {
+            *weight *= part;
+        }
+        (terms, together)
     }
 
     /// How much a word weighs for being rare.
@@ -139,8 +145,10 @@ impl<'a> Query<'a> {
                 *parts.entry(term).or_default() += one.sum / all;
             }
         }
-        let asked = self.rarities(&self.asked);
-        let weight = |(term, part)| (term, FEEDBACK_WEIGHT * part * self.rarity(term) / asked);
+        let weight = |(term, part)| {
+            let rarity = self.rarity(term);
+            (term, FEEDBACK_WEIGHT * part * rarity / self.asked_rarity)
+        };
         let mut terms: Vec<(u32, f32)> = parts.into_iter().map(weight).collect();
         terms.sort_by(|(_, one), (_, other)| other.total_cmp(one));
         terms.truncate(FEEDBACK_WORDS);
