@@ -278,7 +278,7 @@ pub struct Reach<'a> {
 type TurnKey<'a> = (Scope, &'a AgentName, TurnId);
 
 impl<'a> Reach<'a> {
-    /// A deleted trigger takes its whole turn along; a deleted tool call takes
+    /// A deleted trigger takes its whole turn along; a deleted answer or tool call takes
     /// all of its turn's calls and results. Sources are judged by when the turn
     /// began, so that its rows, which all have the same, go together.
     pub fn of(purge: &'a Purge, messages: &'a [StoredMessage]) -> Self {
@@ -299,11 +299,11 @@ impl<'a> Reach<'a> {
             return reach;
         }
         for row in messages.iter().filter(|row| purge.names(row)) {
-            match row.role {
-                StoredRole::User => reach.turns.insert(turn_key(row)),
-                StoredRole::ToolUse | StoredRole::ToolResult => reach.tools.insert(turn_key(row)),
-                StoredRole::Assistant => false,
+            let along = match row.role {
+                StoredRole::User => &mut reach.turns,
+                _ => &mut reach.tools,
             };
+            along.insert(turn_key(row));
         }
         reach
     }

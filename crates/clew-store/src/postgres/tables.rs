@@ -17,8 +17,8 @@ pub(super) const FACT: &str = "id, coalesce(user_id, server_id) AS subject_id, \
 pub(super) const SNAPSHOT: &str = "snapshot_id AS id, agent_name, owner_id, guild_id, timestamp, \
      description, summary, message_count, window_start, window_end";
 
-/// A trigger takes its whole turn along, a tool call all of its turn's calls
-/// and results; an answer goes alone.
+/// A trigger takes its whole turn along, an answer or a tool call all of its turn's calls and
+/// results.
 const ROWS_OF_MESSAGES: &str = "id IN (
     WITH hits AS (
         SELECT row.id, row.scope, row.agent_name, row.turn_id, row.role
@@ -29,8 +29,7 @@ const ROWS_OF_MESSAGES: &str = "id IN (
     UNION
     SELECT turn.id FROM hits JOIN messages AS turn ON turn.scope = hits.scope
         AND turn.agent_name = hits.agent_name AND turn.turn_id = hits.turn_id
-    WHERE hits.role = 'user' OR (hits.role IN ('tool_use', 'tool_result')
-        AND turn.role IN ('tool_use', 'tool_result')))";
+    WHERE hits.role = 'user' OR turn.role IN ('tool_use', 'tool_result'))";
 
 /// See [`StoredMessage::began`](crate::model::StoredMessage::began).
 const EDITED_ROWS: &str = "channel_id = ?1 AND message_id = ?2 AND EXISTS (

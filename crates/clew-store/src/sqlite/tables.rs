@@ -8,8 +8,8 @@ use super::session::Session;
 use crate::sql::Dialect;
 use crate::table::{Sources, Table};
 
-/// A trigger takes its whole turn along, a tool call all of its turn's calls
-/// and results; an answer goes alone. `+` as in [`OF_TURN`](super::messages::OF_TURN).
+/// A trigger takes its whole turn along, an answer or a tool call all of its turn's calls and
+/// results. `+` as in [`OF_TURN`](super::messages::OF_TURN).
 const ROWS_OF_MESSAGES: &str = "id IN (
     WITH hits AS MATERIALIZED (
         SELECT row.id, row.scope, row.agent_name, row.turn_id, row.role
@@ -27,8 +27,7 @@ const ROWS_OF_MESSAGES: &str = "id IN (
     SELECT turn.id FROM hits CROSS JOIN message_rows turn
         ON turn.early IN (0, 1) AND turn.turn_id = hits.turn_id
         AND +turn.scope = hits.scope AND +turn.agent_name = hits.agent_name
-    WHERE hits.role = 'user' OR (hits.role IN ('tool_use', 'tool_result')
-        AND turn.role IN ('tool_use', 'tool_result')))";
+    WHERE hits.role = 'user' OR turn.role IN ('tool_use', 'tool_result'))";
 
 /// Owner by owner, to use the index.
 const OLD_ROWS: &str = "id IN (

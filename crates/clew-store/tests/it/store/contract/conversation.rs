@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use clew_context::model::UnixMillis;
+use clew_context::model::{ChannelId, UnixMillis};
 use clew_store::model::{Scope, StoredMessage, StoredRole};
-use clew_store::{Backend, ConversationStats, WindowQuery};
+use clew_store::{Backend, ConversationStats, Purge, WindowQuery};
 
 use crate::store::build::{
     agent, all_of, at, default_agent, direct, member, message, numbered, of_agent, texts, thread,
@@ -23,6 +23,7 @@ on_each_store! {
     more_rows_than_the_limit_give_the_newest_oldest_first
     a_window_of_nothing_is_empty
     rows_of_tools_stand_between_question_and_answer
+    a_deleted_answer_takes_its_tools_along
     a_window_without_tools_has_as_many_questions_and_answers
     an_existing_turn_is_replaced_and_keeps_its_ordinal
     an_ordinal_is_never_reused
@@ -39,7 +40,7 @@ on_each_store! {
 
 const HERE: Scope = Scope::Member {
     guild: clew_context::model::GuildId::new(1),
-    channel: clew_context::model::ChannelId::new(2),
+    channel: ChannelId::new(2),
     user: clew_context::model::UserId::new(3),
 };
 
@@ -203,6 +204,28 @@ async fn rows_of_tools_stand_between_question_and_answer<F: Fixture>(place: &F) 
     }
 }
 
+/// What a model called is worth nothing without what it said of it.
+async fn a_deleted_answer_takes_its_tools_along<F: Fixture>(place: &F) {
+    let store = place.open().await;
+    for number in [10, 20] {
+        let called = turn(HERE, number, at(0));
+        let called = if F::IS_DATABASE {
+            with_tools(called)
+        } else {
+            called
+        };
+        store.append(&called).await.unwrap();
+    }
+    let answer = Purge::Messages {
+        channel: ChannelId::new(2),
+        ids: vec![message(11)],
+    };
+    store.purge(&answer).await.unwrap();
+    let kept = rows(&store, HERE).await;
+    assert_eq!(texts(&kept)[..2], ["question 10", "question 20"]);
+    assert_eq!(kept.len(), if F::IS_DATABASE { 5 } else { 3 });
+}
+
 async fn an_existing_turn_is_replaced_and_keeps_its_ordinal<F: Fixture>(place: &F) {
     let store = place.open().await;
     for number in [10, 20, 30] {
@@ -225,8 +248,8 @@ async fn an_ordinal_is_never_reused<F: Fixture>(place: &F) {
     for number in [10, 20, 30] {
         store.append(&turn(HERE, number, at(0))).await.unwrap();
     }
-    let newest = clew_store::Purge::Messages {
-        channel: clew_context::model::ChannelId::new(2),
+    let newest = Purge::Messages {
+        channel: ChannelId::new(2),
         ids: vec![message(30)],
     };
     store.purge(&newest).await.unwrap();
