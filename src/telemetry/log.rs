@@ -28,10 +28,12 @@ pub fn init_log(level: LevelFilter, format: LogFormat) -> bool {
 }
 
 /// What is logged: ours at the given level, of libraries only warnings. At
-/// lower levels they print payloads, and so what people wrote.
+/// lower levels they print payloads, and so what people wrote. rmcp's warnings do, too, and
+/// addresses with keys in them; ours say why there is no connection.
 pub fn log_filter(ours: LevelFilter) -> Targets {
     Targets::new()
         .with_target("clew", ours)
+        .with_target("rmcp", LevelFilter::OFF)
         .with_default(ours.min(LevelFilter::WARN))
 }
 

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 
 use super::Turn;
-use clew_context::model::{GuildId, RoleId, TurnRequest, UnixMillis};
+use clew_context::model::{Access, GuildId, RoleId, TurnRequest, UnixMillis};
 use clew_discord::guild_state::AnswerPlace;
 
 /// After this time they are read again, before tools run.
@@ -75,12 +75,20 @@ impl Turn<'_> {
         *latest = ReadRoles { roles, at: now };
     }
 
-    /// The asker's roles as they are now; none if they cannot be read.
-    pub(super) async fn roles_now(&self) -> Vec<RoleId> {
+    /// The asker's roles as they are now, none through an app; `None` if they cannot be read, as
+    /// of somebody who is no member any more.
+    pub(super) async fn roles_now(&self) -> Option<Vec<RoleId>> {
         match self.ids.guild {
-            Some(guild) => self.read_roles(guild).await.unwrap_or_default(),
-            None => Vec::new(),
+            Some(guild) if self.proxy().is_none() => self.read_roles(guild).await,
+            _ => Some(Vec::new()),
         }
+    }
+
+    /// Whether an asker with these roles may view the trigger's channel, as far as is known.
+    pub(super) fn may_be_here(&self, roles: &[RoleId]) -> bool {
+        let (guild_state, asker) = (&self.services.guild_state, self.job.request.asker());
+        let access = guild_state.access(asker, Some(roles), self.trigger().channel);
+        self.proxy().is_some() || access != Access::Denied
     }
 
     async fn read_roles(&self, guild: GuildId) -> Option<Vec<RoleId>> {

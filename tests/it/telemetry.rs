@@ -228,4 +228,6 @@ fn the_log_for_people_keeps_libraries_from_printing_payloads() {
     check(Level::TRACE, "twilight_gateway::shard", Level::DEBUG, false);
     check(Level::TRACE, "twilight_gateway::shard", Level::WARN, true);
     check(Level::ERROR, "twilight_gateway::shard", Level::WARN, false);
+    // It names addresses, in which a key may stand.
+    check(Level::TRACE, "rmcp::transport::worker", Level::ERROR, false);
 }

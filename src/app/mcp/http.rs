@@ -82,9 +82,12 @@ async fn answer(State(door): State<Arc<Door>>, request: Request<Body>) -> Respon
     let reply = match door.step(&body, Some(&header)) {
         Step::Answer(reply) => reply,
         Step::Call(asked) => {
+            let asked_in = caller.of(&asked.arguments).map(|who| who.guild);
             let reply = door.answer(&caller, asked).await;
-            // It may have been taken back meanwhile.
-            if self::caller(&door, &headers).as_ref() != Some(&caller) {
+            // It may have been taken back meanwhile, or for that server.
+            let caller = self::caller(&door, &headers);
+            let stands = |now: Caller| asked_in.is_none_or(|guild| now.guilds.contains(&guild));
+            if !caller.is_some_and(stands) {
                 return unauthorized(&headers);
             }
             reply

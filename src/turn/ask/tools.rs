@@ -417,8 +417,8 @@ impl<'a> ToolLoop<'a> {
         let is_of_server = |name: &str| BuiltIn::from_word(name).is_none();
         let mut names = calls.iter().map(|(call, _)| &*call.name);
         let matters = asker.of_servers.is_some() && names.any(is_of_server);
-        let has_read = self.has_read_elsewhere(&asker, background)
-            || matters && self.shows_what_was_read(material).await;
+        let has_read = self.has_read_elsewhere(&asker)
+            || matters && self.shows_what_was_read(material, background).await;
         let asker = (&asker, has_read);
         let mut results = Vec::with_capacity(calls.len());
         for some in calls.chunks(MAX_AT_ONCE) {

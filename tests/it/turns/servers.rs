@@ -328,6 +328,22 @@ async fn after_an_answer_that_was_made_from_results_what_runs_alone_asks_too() {
     bot.stop().await;
 }
 
+/// So could what the history repeats, which no block shows.
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_stored_answer_that_was_made_from_results_what_runs_alone_asks_too() {
+    let t = tools(json!({"auto": ["find"]})).await;
+    let bot = t.start().await;
+    let before = t.asks(t.p.channel, "find the pump", "web__find", &json!({}));
+    assert!(t.gave(before).await.contains("found it"));
+    t.p.answer(t.p.channel, 1).await;
+    let before = t.asks(t.p.channel, "and the valve?", "web__find", &json!({}));
+    let question = t.question(t.p.channel).await;
+    t.press(t.maria, question.id, "Deny").await;
+    assert!(t.gave(before).await.contains("denied"));
+    assert_eq!(t.server.calls().len(), 1);
+    bot.stop().await;
+}
+
 /// What a server gave may be written to carry away what else the model knows.
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_result_of_its_own_server_a_tool_asks_too() {
@@ -368,6 +384,21 @@ async fn a_role_that_was_taken_away_meanwhile_counts() {
         one.id == question.id && one.content.ends_with("changed meanwhile: it was not done.")
     };
     discord.wait_for_message(t.p.channel, says).await.unwrap();
+    let lines = consents(&bot.stop().await);
+    assert_eq!(lines, [("refused".into(), "overruled".into())]);
+}
+
+/// Who has no role has none to lose, but may leave.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_done_for_an_asker_who_left_meanwhile() {
+    let t = tools(json!({})).await;
+    let bot = t.start().await;
+    t.asks(t.p.channel, "look", "web__find", &json!({}));
+    let question = t.question(t.p.channel).await;
+    t.p.stage.discord.leave(t.p.guild, t.p.ada);
+    t.press(t.maria, question.id, "Allow once").await;
+    t.p.wait_for(t.p.channel, "ok").await;
+    assert!(t.server.calls().is_empty());
     let lines = consents(&bot.stop().await);
     assert_eq!(lines, [("refused".into(), "overruled".into())]);
 }

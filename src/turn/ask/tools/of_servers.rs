@@ -1,5 +1,7 @@
 //! Calls of servers' tools in a turn: for whom, on which terms, and after what.
 
+use std::collections::BTreeSet;
+
 use super::ToolLoop;
 use crate::model::{Agent, Consent, Receipt};
 use crate::telemetry::event::ToolOutcome;
@@ -9,17 +11,12 @@ use crate::turn::ask::consent::{self, Allowed, AskedCall, NotAllowed};
 use crate::turn::background::Background;
 use crate::turn::gather::TurnMaterial;
 use clew_context::model::RoleId;
-use clew_store::model::StoredMessage;
+use clew_store::model::StoredRole;
 
 impl ToolLoop<'_> {
-    /// Whether the model has read what came from elsewhere by now: links, what any tool gave,
-    /// in earlier turns, too.
-    pub(super) fn has_read_elsewhere(&self, asker: &Asker<'_>, background: &Background) -> bool {
+    /// Whether the model has read what came from elsewhere in this turn: links, what any tool gave.
+    pub(super) fn has_read_elsewhere(&self, asker: &Asker<'_>) -> bool {
         let mut results = self.rounds.iter().flat_map(|round| &round.calls);
-        let of_server = |row: &StoredMessage| {
-            let calls = row.tool_calls.as_deref();
-            calls.is_some_and(|calls| calls.contains("__"))
-        };
         !asker.seen.is_empty()
             || results.any(|called| {
                 let asked = matches!(
@@ -28,19 +25,31 @@ impl ToolLoop<'_> {
                 );
                 called.result.outcome == ToolOutcome::Ok || asked
             })
-            || background.rows.iter().any(of_server)
     }
 
-    /// Whether the block shows an answer of ours that was made from what came from elsewhere: it
-    /// may repeat it. What is not known of an answer counts as such.
-    pub(super) async fn shows_what_was_read(&self, material: &TurnMaterial) -> bool {
+    /// Whether the block or the conversation's history has an answer of ours that was made from
+    /// what came from elsewhere: it may repeat it. What is not known of an answer counts as such.
+    pub(super) async fn shows_what_was_read(
+        &self,
+        material: &TurnMaterial,
+        background: &Background,
+    ) -> bool {
         let (memory, us) = (&self.turn.services.memory, &material.collected.turn.us);
-        let ours = material.block().items().map(|item| &item.message);
-        for answer in ours.filter(|message| message.author.id == us.user) {
-            let stored = memory.receipt_of(answer.channel, answer.id).await;
-            let receipt = stored.ok().flatten();
-            let receipt = receipt.and_then(|stored| Receipt::parse(&stored.body));
-            if receipt.is_none_or(|receipt| receipt.is_of_elsewhere(answer.channel)) {
+        let shown = material.block().items().map(|item| &item.message);
+        let shown = shown.filter(|message| message.author.id == us.user);
+        let rows = background.rows.iter();
+        let said = rows.filter(|row| row.role == StoredRole::Assistant);
+        let answers: BTreeSet<_> = shown
+            .map(|message| (message.channel, Some(message.id)))
+            .chain(said.map(|row| (row.channel, row.message)))
+            .collect();
+        for (channel, message) in answers {
+            let stored = match message {
+                Some(message) => memory.receipt_of(channel, message).await.ok().flatten(),
+                None => None,
+            };
+            let receipt = stored.and_then(|stored| Receipt::parse(&stored.body));
+            if receipt.is_none_or(|receipt| receipt.is_of_elsewhere(channel)) {
                 return true;
             }
         }
@@ -69,8 +78,12 @@ impl ToolLoop<'_> {
         };
         let allowed = self.asked.ask(self.turn, call, approvers).await?;
         // Rights and the tool may be others by now.
-        let roles = self.turn.roles_now().await;
-        let again = tools.with_roles(&roles).agreed(name, true);
+        let again = match self.turn.roles_now().await {
+            Some(roles) if self.turn.may_be_here(&roles) => {
+                tools.with_roles(&roles).agreed(name, true)
+            }
+            _ => None,
+        };
         let stands = again.is_some_and(|again| {
             again.names() == tool.names() && again.fingerprint() == tool.fingerprint()
         });
