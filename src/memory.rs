@@ -26,12 +26,13 @@ mod snapshots;
 mod unsaved;
 mod upkeep;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::sync::Notify;
 
 use crate::config::MemoryConfig;
 use crate::model::{Agent, Payer, Spender};
@@ -54,7 +55,7 @@ pub use history::{Exchange, Overview, ToolRound};
 pub use outputs::{KeptOutput, MadeOutput};
 pub use privacy::Exported;
 pub use reconcile::{Became, DiscordChange, Edit, Fetched, UnderWay, Words};
-pub use snapshots::{RestoreError, Restored, SaveError};
+pub use snapshots::{MOST_SAVED, RestoreError, Restored, SaveError};
 
 /// What a store gave, or its error.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
@@ -137,13 +138,17 @@ pub struct Memory {
     /// The lasting store's, and that of a separate one for conversations.
     circuits: [circuit::Circuit; 2],
     /// Notified when a store failed or a turn could not be stored.
-    recovery: tokio::sync::Notify,
+    recovery: Notify,
     /// Which store another process has taken, and which process.
     lost: tokio::sync::watch::Sender<Option<(String, String)>>,
     /// The longest rolling window used so far, in milliseconds.
     longest_window: AtomicI64,
     /// Our application id, once Discord has told us.
     application: OnceLock<ApplicationId>,
+    /// Shards that have been connected, of how many: they were told what servers we left.
+    heard: Mutex<BTreeSet<(u32, u32)>>,
+    /// Tells that a shard was told by resuming.
+    resumed: Notify,
 }
 
 /// Where a conversation takes place, and who asks.
@@ -205,9 +210,11 @@ impl Memory {
             left: Mutex::default(),
             recall: recall::Recall::default(),
             circuits: <[circuit::Circuit; 2]>::default(),
-            recovery: tokio::sync::Notify::new(),
+            recovery: Notify::new(),
             lost: tokio::sync::watch::Sender::default(),
             application: OnceLock::new(),
+            heard: Mutex::default(),
+            resumed: Notify::new(),
             longest_window: AtomicI64::new(0),
         };
         memory.find_left().await;
@@ -223,6 +230,14 @@ impl Memory {
     pub async fn claim(&self, application: ApplicationId) -> Result<()> {
         let _same = self.application.set(application);
         self.stores.lasting.claim(application).await
+    }
+
+    /// A shard is connected: what servers it left has been told. Before, we may be back in one.
+    pub fn heard(&self, shard: u32, shards: u32, resumed: bool) {
+        self.heard.lock().insert((shard, shards));
+        if resumed {
+            self.resumed.notify_one();
+        }
     }
 
     /// The place of a conversation. For the rolling window, the server's setting

@@ -198,11 +198,17 @@ impl Runs {
         })
     }
 
+    /// All that are under way, the oldest first.
+    pub fn all(&self) -> Vec<Arc<Run>> {
+        let known = self.shared.known.lock();
+        known.under_way.values().cloned().collect()
+    }
+
     /// Those that stand somewhere, the oldest first.
     pub fn under_way(&self) -> Vec<Arc<Run>> {
-        let known = self.shared.known.lock();
-        let runs = known.under_way.values();
-        runs.filter(|run| run.place().is_some()).cloned().collect()
+        let mut runs = self.all();
+        runs.retain(|run| run.place().is_some());
+        runs
     }
 
     /// The run with this id.
@@ -270,6 +276,11 @@ impl Run {
             channel: *self.channel.get()?,
             message: *self.message.get()?,
         })
+    }
+
+    /// Where it stands, or will; none while its thread is being made.
+    pub fn channel(&self) -> Option<ChannelId> {
+        self.channel.get().copied()
     }
 
     /// Takes a message if its asker wrote it in the run's own thread.

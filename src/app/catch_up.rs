@@ -326,6 +326,12 @@ impl CatchUp {
         }
     }
 
+    /// The messages that were found and may be asked.
+    pub(super) fn candidates(&self) -> impl Iterator<Item = &Message> {
+        let rounds = self.round.iter();
+        rounds.flat_map(|round| round.found.values().chain(round.asking.values()))
+    }
+
     /// A message reads otherwise now.
     pub(super) fn edited(&mut self, message: &Message) {
         let Some(round) = &mut self.round else { return };

@@ -34,12 +34,13 @@ use crate::memory::DiscordChange;
 use crate::model::Spender;
 use crate::telemetry::event::{SessionLost, ShardConnected, ShardDisconnected};
 use crate::telemetry::{self, Ids, LoopGauges};
-use crate::turn::{self, Services};
+use crate::turn::{self, Order, Services};
 use clew_context::engine::route::Rules;
 use clew_context::model::{
     ChannelId, GuildId, InteractionId, Message, MessageId, TurnRequest, UnixMillis,
 };
 use clew_discord::event::{Disconnect, Event, Ready, ShardEvent};
+use clew_discord::guild_state::shard_of;
 use clew_discord::invite;
 use clew_discord::session::{Mark, Missed, ShardProgress};
 
@@ -91,6 +92,8 @@ pub(super) struct Dispatcher {
     arrivals: HashMap<MessageId, Arrival>,
     /// Triggers whose channel is being looked up, without those deleted since.
     unplaced: HashMap<MessageId, TurnRequest>,
+    /// What agent runs that are about to begin were told.
+    run_orders: HashMap<InteractionId, Order>,
     tracker: TaskTracker,
     loop_events: mpsc::UnboundedSender<LoopEvent>,
     /// Whether nothing new may start.
@@ -134,6 +137,7 @@ impl Dispatcher {
             holds: Holds::new(config.triggers.proxy_hold),
             arrivals: HashMap::new(),
             unplaced: HashMap::new(),
+            run_orders: HashMap::new(),
             tracker,
             loop_events,
             closed: false,
@@ -180,6 +184,7 @@ impl Dispatcher {
             Event::Ready(ready) => self.ready(&ready, mark),
             Event::Resumed => {
                 self.connected(shard, true);
+                self.services.memory.heard(shard, self.shards, true);
                 self.caught_up_by_resuming(shard);
             }
             Event::SessionLost => {
@@ -230,9 +235,7 @@ impl Dispatcher {
             }
             Event::GuildRemoved(guild) => {
                 self.guild_lost(guild);
-                self.progress().outage_over(shard, guild);
-                self.cancel_runs(|run| run.guild == Some(guild));
-                self.services.connections.left(None, guild);
+                self.guild_gone(shard, guild);
                 self.reconcile(DiscordChange::GuildLeft(guild));
             }
             Event::GuildAvailable { guild, newest } => {
@@ -315,26 +318,77 @@ impl Dispatcher {
                  developer portal, or set DISCORD_MESSAGE_CONTENT=off"
             );
         }
+        self.left_unseen(ready, shard);
         self.reconcile(DiscordChange::Connected {
             shard,
             shards: ready.shards,
             guilds: ready.guilds.clone(),
         });
+        self.services.memory.heard(shard, ready.shards, false);
         if shard == 0 {
             self.register_commands(ready.application);
         }
     }
 
-    fn channel_gone(&self, guild: Option<GuildId>, channel: ChannelId) {
-        self.cancel_runs(|run| run.place().is_some_and(|at| at.channel == channel));
+    /// Servers of a shard that READY does not name are left.
+    fn left_unseen(&mut self, ready: &Ready, shard: u32) {
+        // Some Discord-compatible servers do not list them.
+        if ready.guilds.is_empty() {
+            return;
+        }
+        let asked_in = self.active.values().filter_map(|one| one.trigger.guild);
+        let known: BTreeSet<GuildId> = asked_in
+            .chain(self.services.connections.guilds())
+            .chain(self.progress().outages(shard))
+            .collect();
+        for guild in known {
+            if shard_of(guild, ready.shards) == Some(shard) && !ready.guilds.contains(&guild) {
+                self.guild_gone(shard, guild);
+            }
+        }
+    }
+
+    /// We are not in a server any more.
+    fn guild_gone(&mut self, shard: u32, guild: GuildId) {
+        self.progress().outage_over(shard, guild);
+        self.cancel_runs(|run| run.guild == Some(guild));
+        self.questions_gone(Some(guild), |asked| asked.guild == Some(guild));
+        self.services.connections.left(None, guild);
+    }
+
+    /// A place is gone, with the questions that were asked there.
+    fn questions_gone(&mut self, guild: Option<GuildId>, is_there: impl Fn(&Message) -> bool) {
+        let running = self.active.values().filter(|one| one.run.is_none());
+        let running = running.map(|one| &*one.trigger);
+        let waiting = self.queues.waiting_mut().map(|one| &one.request);
+        let waiting = waiting.chain(self.unplaced.values());
+        let waiting = waiting.chain(self.holds.requests());
+        let asked = waiting.map(|request| &*request.trigger);
+        let found = self.catch_up.candidates();
+        let asked = running.chain(asked).chain(found);
+        let ids: Vec<MessageId> = asked
+            .filter(|asked| is_there(asked))
+            .map(|asked| asked.id)
+            .collect();
+        self.catch_up.gone(&ids);
+        self.held_deleted(guild, &ids);
+    }
+
+    fn channel_gone(&mut self, guild: Option<GuildId>, channel: ChannelId) {
+        self.cancel_runs(|run| run.channel() == Some(channel));
+        self.questions_gone(guild, |asked| asked.channel == channel);
         self.services.window().forget(channel);
         self.services.negative_cache.forget(channel);
         self.reconcile(DiscordChange::ChannelDeleted { guild, channel });
     }
 
     fn guild_lost(&self, guild: GuildId) {
-        let mut window = self.services.window();
-        window.break_where(|_, of| of == Some(guild));
+        let guild_state = &self.services.guild_state;
+        let may_be_of = |channel, of: Option<GuildId>| {
+            let of = of.or_else(|| guild_state.guild_of(channel));
+            of.is_none_or(|of| of == guild)
+        };
+        self.services.window().break_where(may_be_of);
         self.services.memory.missed(Missed::Guild(guild));
     }
 

@@ -423,6 +423,17 @@ impl Holds {
         steps
     }
 
+    /// What is held: questions, and the copies that may be asked instead.
+    pub(super) fn requests(&self) -> impl Iterator<Item = &TurnRequest> {
+        self.questions.iter().flat_map(|one| {
+            let copy = one.copy.as_ref().and_then(|copy| match copy {
+                HeldCopy::Asks(copy, _) => Some(copy),
+                HeldCopy::Refused(_) => None,
+            });
+            copy.into_iter().chain([&one.request])
+        })
+    }
+
     /// The questions that wait.
     pub(super) fn waiting(&self) -> impl Iterator<Item = MessageId> {
         let waiting = self.questions.iter().filter(|one| one.waits());

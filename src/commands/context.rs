@@ -8,7 +8,7 @@ use super::done::{Done, Stop};
 use super::pages::Page;
 use super::readable::{self, Reader};
 use super::{CommandServices, choices, why, words};
-use crate::memory::{Overview, Place, RestoreError, Restored, SaveError};
+use crate::memory::{MOST_SAVED, Overview, Place, RestoreError, Restored, SaveError};
 use crate::model::Agent;
 use clew_context::engine::sanitise;
 use clew_discord::model::{Answer, AnswerEmbed, OptionSpec};
@@ -192,6 +192,10 @@ async fn save(services: &CommandServices<'_>, call: &Call) -> Result<Done, Stop>
              (`IN_MEMORY_CONTEXT_ONLY`).",
         ),
         SaveError::Nothing => Stop::refused("Nothing to save: we haven't talked here lately."),
+        SaveError::Full => Stop::refused(format!(
+            "You have {MOST_SAVED} saved conversations here, the most there may be. \
+             `/privacy erase` removes them, with all else about you."
+        )),
         SaveError::OptedOut => Stop::refused(words::OPTED_OUT),
         SaveError::Store(error) => error.into(),
     })?;

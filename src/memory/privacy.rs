@@ -12,6 +12,8 @@ use clew_store::{Kind, Pages, Purge, Purged, Record};
 
 /// The pause between two users whose opt-outs are looked after, some reads each.
 const BETWEEN_OPT_OUTS: Duration = Duration::from_millis(100);
+/// After this time an opt-out has long been finished, unless something is kept of its user.
+const FINISHED: Duration = Duration::from_hours(7 * 24);
 
 /// Everything that is kept about a user.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,11 +85,12 @@ impl Memory {
     }
 
     async fn finish_opt_outs_now(&self) -> Result<()> {
-        self.read_opt_outs().await?;
+        let opt_outs = self.read_opt_outs().await?;
         let owners = self.owners_of_outputs().await?;
-        let opted_out = self.opt_outs.current();
-        for user in opted_out.users() {
-            let keeps = owners.contains(&user) || self.keeps_any(user).await?;
+        let lately = self.now().before(FINISHED);
+        for (user, since) in opt_outs {
+            // Of somebody's words in others' answers nobody would know.
+            let keeps = since > lately || owners.contains(&user) || self.keeps_any(user).await?;
             // Whoever opted in meanwhile is remembered again.
             if keeps && self.opted_out(user) {
                 let purged = self.purge(&Purge::User(user)).await?;
@@ -114,12 +117,12 @@ impl Memory {
         })
     }
 
-    async fn read_opt_outs(&self) -> Result<()> {
+    async fn read_opt_outs(&self) -> Result<Vec<(UserId, UnixMillis)>> {
         let _reads = self.reads_opt_outs.lock().await;
         let all = self.stores.lasting.opt_outs().await?;
-        let all: OptedOut = all.into_iter().map(|(user, _)| user).collect();
-        self.opt_outs.set(all);
-        Ok(())
+        let users: OptedOut = all.iter().map(|(user, _)| *user).collect();
+        self.opt_outs.set(users);
+        Ok(all)
     }
 
     /// Removes everything about a user from every store and from memory, except
@@ -141,9 +144,8 @@ impl Memory {
     /// The store's error.
     pub async fn kept_of(&self, user: UserId) -> Result<Purged> {
         let mut kept = Purged::default();
-        for record in self.records_of(user).await? {
-            kept.add(record.kind(), 1);
-        }
+        self.each_of(user, |record| kept.add(record.kind(), 1))
+            .await?;
         if let Some(transcripts) = &self.stores.transcripts {
             let lines = transcripts.lines(user).await?.len();
             kept.add(Kind::Transcripts, u64::try_from(lines).unwrap_or(u64::MAX));
@@ -158,8 +160,9 @@ impl Memory {
     /// The store's error.
     pub async fn export(&self, user: UserId) -> Result<Exported> {
         self.flush().await;
-        let records = self.records_of(user).await?;
-        let mut entries: Vec<String> = records.iter().map(Record::to_line).collect();
+        let mut entries = Vec::new();
+        self.each_of(user, |record| entries.push(record.to_line()))
+            .await?;
         if let Some(transcripts) = &self.stores.transcripts {
             entries.extend(transcripts.lines(user).await?);
         }
@@ -170,17 +173,17 @@ impl Memory {
         })
     }
 
-    async fn records_of(&self, user: UserId) -> Result<Vec<Record>> {
+    /// Reads every record about a user, some at a time.
+    async fn each_of(&self, user: UserId, mut take: impl FnMut(Record) + Send) -> Result<()> {
         self.save_first(|turn| turn.ids.user == Some(user)).await?;
-        let mut records = Vec::new();
         for (_, store) in self.stores.all() {
             for kind in Kind::ALL {
                 let mut pages = Pages::of(&***store, kind, Some(user));
                 while let Some(page) = pages.next().await? {
-                    records.extend(page);
+                    page.into_iter().for_each(&mut take);
                 }
             }
         }
-        Ok(records)
+        Ok(())
     }
 }

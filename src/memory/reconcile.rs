@@ -187,16 +187,22 @@ impl Memory {
     /// taken from the queue is nowhere else. If a store is locked, full or gone,
     /// its change and those after it wait for the next save.
     pub async fn reconcile_all(&self) {
-        let _doing = self.changes.doing.lock().await;
+        drop(self.reconciled().await);
+    }
+
+    /// The same; while this is held, nothing else is carried out.
+    pub(super) async fn reconciled(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        let doing = self.changes.doing.lock().await;
         let changes = self.changes.take(together);
         for (at, change) in changes.iter().enumerate() {
             if !self.reconcile_one(change).await {
                 let overflow = self.changes.put_back(changes[at..].iter().cloned());
                 self.make_up_for(overflow);
-                return;
+                return doing;
             }
         }
         self.changes.carried_out();
+        doing
     }
 
     /// Returns whether the change is finished: done, or not worth another try.
@@ -323,17 +329,14 @@ impl Memory {
         let mut held = self.held(channel, *first, *last).await?;
         held.retain(|id| ids.contains(id));
         self.doubts.drop_questions(channel, &ids);
-        let settled = held.clone();
-        let purged = if held.is_empty() {
-            // A tool may be reading one of them.
-            let ids = ids.clone();
-            self.purge_outputs(&Purge::Messages { channel, ids })
-                .await?
-        } else {
-            let held = held.into_iter().collect();
-            self.purge(&Purge::Messages { channel, ids: held }).await?
-        };
-        self.doubts.settle(channel, settled, self.now());
+        // A tool may be reading those of which nothing is held.
+        let all = Purge::Messages { channel, ids };
+        let mut purged = self.purge_outputs(&all).await?;
+        if !held.is_empty() {
+            let ids = held.iter().copied().collect();
+            purged.merge(&self.purge(&Purge::Messages { channel, ids }).await?);
+        }
+        self.doubts.settle(channel, held, self.now());
         Ok(purged)
     }
 
@@ -357,8 +360,9 @@ impl Memory {
         Ok(held)
     }
 
-    /// Marks servers of this shard that Discord no longer names as left.
-    /// Nothing is purged before the next sweep, in case a server turns up after all.
+    /// Marks servers of this shard that Discord no longer names as left, and those that it names
+    /// as ours. Those that were left before are purged when it is time; the others not before the
+    /// next sweep, in case one turns up after all.
     async fn left_unseen(&self, shard: u32, shards: u32, guilds: &[GuildId]) -> Result<Purged> {
         if guilds.is_empty() {
             // Some Discord-compatible servers do not list them.
@@ -374,9 +378,8 @@ impl Memory {
             kept.extend(store.guilds().await?);
         }
         let is_of_shard = |guild: &GuildId| shard_of(*guild, shards) == Some(shard);
-        let is_known = |guild: &GuildId| {
-            guilds.contains(guild) || departed.iter().any(|(departed, _)| departed == guild)
-        };
+        let was_left = |guild: &GuildId| departed.iter().any(|(departed, _)| departed == guild);
+        let is_known = |guild: &GuildId| guilds.contains(guild) || was_left(guild);
         let now = self.now();
         for guild in kept
             .into_iter()
@@ -384,14 +387,19 @@ impl Memory {
         {
             self.stores.lasting.set_departure(guild, Some(now)).await?;
         }
-        Ok(Purged::default())
+        let back = departed.iter().map(|(guild, _)| *guild);
+        for guild in back.filter(|guild| guilds.contains(guild)) {
+            self.stores.lasting.set_departure(guild, None).await?;
+        }
+        let is_due = |left| is_of_shard(&left) && was_left(&left);
+        self.purge_departed(now, is_due).await
     }
 
     /// Notes that we left; what is stored is purged after `GUILD_RETENTION_DAYS`.
     async fn depart(&self, guild: GuildId) -> Result<Purged> {
         let now = self.now();
         self.stores.lasting.set_departure(guild, Some(now)).await?;
-        self.purge_departed(now).await
+        self.purge_departed(now, |left| left == guild).await
     }
 
     async fn rejoin(&self, guild: GuildId) -> Result<Purged> {

@@ -30,6 +30,8 @@ const SUMMARY_CHARS: usize = 1_000;
 const DESCRIPTION_CHARS: usize = 100;
 /// The most snapshots listed.
 const LISTED: usize = 50;
+/// The most that somebody may have in one place.
+pub const MOST_SAVED: usize = 200;
 
 #[derive(Debug, thiserror::Error)]
 pub enum SaveError {
@@ -39,6 +41,9 @@ pub enum SaveError {
     /// The window is empty.
     #[error("there is nothing to save")]
     Nothing,
+    /// The caller has [`MOST_SAVED`] here.
+    #[error("the caller has as many snapshots here as there may be")]
+    Full,
     #[error("the caller opted out")]
     OptedOut,
     #[error(transparent)]
@@ -91,6 +96,10 @@ impl Memory {
         let began = self.now();
         let since = self.since(place).await?;
         let store = &self.stores.conversations;
+        let saved = store.snapshots(place.asker, place.guild, None, MOST_SAVED);
+        if saved.await?.len() >= MOST_SAVED {
+            return Err(SaveError::Full);
+        }
         let messages = self.own_messages(place, since).await?;
         // What is not confirmed is saved, since a restored row has to be confirmed too, but
         // a summary would show it.
@@ -105,7 +114,7 @@ impl Memory {
         let mut summary = summary(model, &shown, stands).await;
         // The model takes a while: what was deleted meanwhile must not be saved, and what was edited
         // as it reads now, whole turns, since an answer goes with its question.
-        self.reconcile_all().await;
+        let _until_saved = self.reconciled().await;
         let turns = messages.iter().map(|row| (row.scope, row.turn));
         let turns: BTreeSet<(Scope, TurnId)> = turns.collect();
         let mut left = self.own_messages(place, since).await?;
@@ -212,6 +221,8 @@ impl Memory {
         let began = self.now();
         let since = self.since(place).await?;
         let store = &self.stores.conversations;
+        // An edit that comes after this finds what is restored.
+        let _until_restored = self.reconciled().await;
         let snapshot = store.snapshot(place.asker, id).await?;
         let ContextSnapshot { info, mut messages } = snapshot
             .filter(|snapshot| snapshot.info.guild == place.guild)

@@ -15,7 +15,9 @@ pub(super) use self::early::EarlyRows;
 use super::reconcile::largest;
 use crate::telemetry::Ids;
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
-use clew_store::model::{AgentName, ClearKey, ReceiptPerson, Scope, StoredMessage, StoredReceipt};
+use clew_store::model::{
+    AgentName, ClearKey, ReceiptPerson, Scope, StoredMessage, StoredReceipt, StoredRole,
+};
 use clew_store::{Purge, Reach, TurnKey};
 
 /// The most turns that may wait.
@@ -99,6 +101,19 @@ pub(super) struct Moving<'a> {
 }
 
 impl UnsavedTurn {
+    /// The question was edited since its answer was made: only the early rows say so.
+    fn takes_words_of(&mut self, early: &Self) {
+        let is_question = |row: &&StoredMessage| row.role == StoredRole::User;
+        let Some(words) = early.rows.iter().find(is_question) else {
+            return;
+        };
+        for row in Arc::make_mut(&mut self.rows) {
+            if row.role == words.role && row.message == words.message {
+                row.content.clone_from(&words.content);
+            }
+        }
+    }
+
     /// None if there is nothing to store.
     pub(super) fn new(
         ids: Ids,
@@ -204,13 +219,19 @@ impl Unsaved {
     /// Keeps a turn until it is stored, in place of an earlier attempt at it.
     /// Returns the turns dropped to make room: the oldest of the user who
     /// takes most, in the server that takes most.
-    pub(super) fn keep(&self, turn: UnsavedTurn) -> Vec<Ids> {
+    pub(super) fn keep(&self, mut turn: UnsavedTurn) -> Vec<Ids> {
         let mut turns = self.turns.lock();
-        let bytes = turn.bytes();
         let same = turns
             .waiting
             .iter_mut()
             .find(|one| one.turn.key == turn.key);
+        if let Some(waiting) = &same
+            && waiting.turn.is_early
+            && !turn.is_early
+        {
+            turn.takes_words_of(&waiting.turn);
+        }
+        let bytes = turn.bytes();
         if let Some(waiting) = same {
             let before = std::mem::replace(&mut waiting.bytes, bytes);
             let purges = std::mem::take(&mut waiting.turn.purges);

@@ -10,7 +10,7 @@ use super::{DiscordChange, EditOf, Memory, Result};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{Fallback, GuildId, UnixMillis, UserId};
-use clew_discord::guild_state::GuildState;
+use clew_discord::guild_state::{GuildState, shard_of};
 use clew_discord::rest::Rest;
 use clew_discord::session::Claims;
 use clew_store::model::ReceiptLimits;
@@ -76,6 +76,7 @@ impl Memory {
                     self.flush().await;
                 }
                 _ = sweeping.tick() => self.sweep().await,
+                () = self.resumed.notified() => self.sweep_departed().await,
                 () = self.changes.came.notified() => self.reconcile_all().await,
             }
         }
@@ -142,8 +143,7 @@ impl Memory {
         };
         self.swept(PurgeCause::Retention, old);
         self.expire_receipts(now).await;
-        let left = self.purge_departed(now).await;
-        self.swept(PurgeCause::Guild, left);
+        self.sweep_departed().await;
     }
 
     /// Removes conversations in memory that no prompt would include any more: they
@@ -183,12 +183,29 @@ impl Memory {
         }
     }
 
-    /// Purges the servers that we left `GUILD_RETENTION_DAYS` ago.
-    pub(super) async fn purge_departed(&self, now: UnixMillis) -> Result<Purged> {
+    /// Servers of shards that were told.
+    async fn sweep_departed(&self) {
+        // It may be told already that we are back.
+        self.reconcile_all().await;
+        let heard = self.heard.lock().clone();
+        let is_told = |guild| {
+            let mut heard = heard.iter();
+            heard.any(|(shard, shards)| shard_of(guild, *shards) == Some(*shard))
+        };
+        let left = self.purge_departed(self.now(), is_told).await;
+        self.swept(PurgeCause::Guild, left);
+    }
+
+    /// Purges such servers that we left `GUILD_RETENTION_DAYS` ago.
+    pub(super) async fn purge_departed(
+        &self,
+        now: UnixMillis,
+        is_meant: impl Fn(GuildId) -> bool,
+    ) -> Result<Purged> {
         let due = now.before(self.settings.guild_retention);
         let mut purged = Purged::default();
         for (guild, at) in self.stores.lasting.departures().await? {
-            if at <= due {
+            if at <= due && is_meant(guild) {
                 purged.merge(&self.purge(&Purge::Guild(guild)).await?);
                 self.guilds.lock().remove(&guild);
             }

@@ -137,6 +137,15 @@ impl Connections {
         self.keep(|one| !is_meant(one))
     }
 
+    /// The servers that programs read.
+    pub fn guilds(&self) -> BTreeSet<GuildId> {
+        let known = self.0.known.lock();
+        let connections = known.known.values();
+        connections
+            .flat_map(|one| one.guilds.iter().copied())
+            .collect()
+    }
+
     /// A server is left, by one member or, for `None`, by us: no program reads it any more.
     pub fn left(&self, user: Option<UserId>, guild: GuildId) {
         self.keep(|one| {

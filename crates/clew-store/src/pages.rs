@@ -6,6 +6,8 @@ use clew_context::model::UserId;
 
 /// Entries read at a time.
 pub(crate) const PAGE: usize = 500;
+/// The same of snapshots, each of which is a whole conversation.
+const SNAPSHOTS: usize = 10;
 
 /// Visits every entry page by page; as of one moment only if nothing is written
 /// meanwhile.
@@ -52,7 +54,12 @@ impl<'a, B: Backend + ?Sized> Pages<'a, B> {
             return Ok(None);
         }
         let (kind, after) = (self.kind, self.after.as_ref());
-        let page = self.store.records(kind, self.owner, after, PAGE);
+        let most = if kind == Kind::Snapshots {
+            SNAPSHOTS
+        } else {
+            PAGE
+        };
+        let page = self.store.records(kind, self.owner, after, most);
         let page = page.await?;
         self.ended = page.next.is_none();
         self.after = page.next;

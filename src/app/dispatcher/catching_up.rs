@@ -89,6 +89,10 @@ impl Dispatcher {
     ) {
         let (was_on, now) = (self.catch_up.is_on(), self.services.memory.now());
         let outage = self.progress().outage_over(mark.shard(), guild);
+        if outage.is_some() {
+            // What was read and confirmed during it may have been deleted before its end.
+            self.guild_lost(guild);
+        }
         let Some(since) = self.catch_up.guild_came(mark.shard(), guild, outage, now) else {
             return;
         };

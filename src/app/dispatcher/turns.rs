@@ -220,6 +220,8 @@ impl Dispatcher {
         let (orders, control) = Control::new();
         if self.closed {
             turn::abandon(&orders);
+        } else if let Some(order) = self.run_orders.remove(&slot.run().id) {
+            orders.send_replace(order);
         }
         let waiting = self.waiting(request, None);
         let until = waiting.came + self.services.settings.runs.time;
@@ -320,19 +322,25 @@ impl Dispatcher {
     }
 
     /// Stops an agent run, since somebody asked for that.
-    pub(in crate::app) fn stop_run(&self, id: InteractionId) {
+    pub(in crate::app) fn stop_run(&mut self, id: InteractionId) {
         self.end_runs(&Order::Stop, |run| run.id == id);
     }
 
     /// Ends agent runs whose place or asker is gone.
-    pub(super) fn cancel_runs(&self, is_meant: impl Fn(&Run) -> bool) {
+    pub(super) fn cancel_runs(&mut self, is_meant: impl Fn(&Run) -> bool) {
         self.end_runs(&Order::Cancel, is_meant);
     }
 
-    fn end_runs(&self, order: &Order, is_meant: impl Fn(&Run) -> bool) {
-        for active in self.active.values() {
-            if active.run.as_deref().is_some_and(&is_meant) {
-                active.orders.send_replace(order.clone());
+    /// Those that are about to begin get the order when they do.
+    fn end_runs(&mut self, order: &Order, is_meant: impl Fn(&Run) -> bool) {
+        let runs = self.services.runs.all();
+        self.run_orders
+            .retain(|id, _| runs.iter().any(|run| run.id == *id));
+        for run in runs.iter().filter(|run| is_meant(run)) {
+            let is_it = |one: &&ActiveTurn| one.run.as_ref().is_some_and(|of| of.id == run.id);
+            match self.active.values().find(is_it) {
+                Some(active) => drop(active.orders.send_replace(order.clone())),
+                None => drop(self.run_orders.insert(run.id, order.clone())),
             }
         }
     }

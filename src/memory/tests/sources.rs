@@ -222,3 +222,16 @@ async fn a_turn_that_waits_is_reached_by_its_source() {
         assert_eq!(s.memory.unsaved.messages(HERE).len(), 1, "{purge:?}");
     }
 }
+
+/// Nothing is kept of him but in an answer to her.
+#[tokio::test]
+async fn an_opt_out_that_was_broken_off_reaches_answers_to_others() {
+    let s = scene().await;
+    let of_ada = place(GUILD, HERE, ADA);
+    s.told_of(&of_ada, 10).await;
+    let lasting = &s.memory.stores.lasting;
+    let now = s.memory.now();
+    lasting.set_opt_out(BORIS, Some(now)).await.unwrap();
+    s.memory.finish_opt_outs().await.unwrap();
+    assert_eq!(words(&s.rows(&of_ada).await), ["saffron"]);
+}

@@ -94,6 +94,18 @@ fn a_conversation_is_stored_in_its_order_and_others_do_not_wait_for_it() {
     assert!(unsaved.is_empty());
 }
 
+/// It came after the answer was there, and before all of it was kept.
+#[test]
+fn an_edit_of_the_early_question_lasts() {
+    let unsaved = Unsaved::default();
+    let mut early = turn(1, 1, 1, "asked");
+    early.is_early = true;
+    unsaved.keep(early);
+    unsaved.edit(ChannelId::new(7), MessageId::new(10), "reworded");
+    unsaved.keep(turn(1, 1, 1, "asked"));
+    assert_eq!(texts(&unsaved), ["reworded", "re: asked"]);
+}
+
 #[test]
 fn what_is_refused_is_passed_by_its_conversation_in_the_end() {
     let unsaved = Unsaved::default();

@@ -586,7 +586,7 @@ pub(in crate::turn) async fn delete(
     for part in parts.rev() {
         let deleted = insist(tries, || rest.delete_message(channel, part, deadline()));
         if let Err(error) = deleted.await
-            && error.reason != Fallback::Deleted
+            && !error.says_gone()
         {
             return Err(error);
         }

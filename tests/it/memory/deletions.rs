@@ -15,6 +15,7 @@ on_each_store! {
     the_history_of_a_deleted_thread_or_channel_is_removed
     a_server_that_we_left_is_removed_after_a_while
     a_server_that_we_left_is_removed_at_once
+    a_server_that_we_are_back_in_is_kept
     a_member_who_leaves_is_forgotten
     what_was_deleted_or_edited_meanwhile_is_found
     a_short_page_erases_nothing
@@ -145,6 +146,24 @@ async fn a_server_that_we_left_is_removed_after_a_while(kind: Kind) {
     let bot = p.start().await;
     p.until_gone("saffron").await;
     assert_eq!(p.traces("turmeric").is_empty(), kind == Kind::Files);
+    bot.stop().await;
+}
+
+/// We were back in it before anybody looked.
+async fn a_server_that_we_are_back_in_is_kept(kind: Kind) {
+    let p = Place::new(kind, &[("GUILD_RETENTION_DAYS", "30")]).await;
+    let bot = p.start().await;
+    p.ask(p.help, p.ada, "saffron").await;
+    p.stage.discord.kick_bot(p.guild);
+    p.ask(p.abroad, p.boris, "cinnamon").await;
+    bot.stop().await;
+    let us = p.stage.discord.bot();
+    p.stage.discord.world(|world| world.join(p.guild, us));
+    // Files keep a conversation for a day only, so facts stand for it.
+    p.time.pass(31 * DAY);
+    let bot = p.start().await;
+    p.stage.discord.settled().await.unwrap();
+    assert_eq!(p.traces("saffron").is_empty(), kind == Kind::Files);
     bot.stop().await;
 }
 

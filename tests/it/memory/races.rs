@@ -291,6 +291,45 @@ async fn a_missed_edit_of_a_source_reaches_what_was_restored() {
     }
 }
 
+/// The question of a restored turn is edited while it is on its way back.
+#[tokio::test]
+async fn an_edit_reaches_what_is_being_restored() {
+    for attempt in 0.. {
+        let s = scene().await;
+        let (ids, place) = (Ids::default(), place(ADA));
+        s.memory.record(&ids, &place, &exchange(START), None).await;
+        let saved = s.memory.save(&place, None, None).await.unwrap();
+        s.memory.delete_conversation(&place).await.unwrap();
+        let mut restoring = pin!(s.memory.restore(&place, &saved.id, |_| true));
+        // The first waits are for the marker and the snapshot, the last for the row.
+        let mut polled = 0;
+        while polled <= attempt && poll!(&mut restoring).is_pending() {
+            polled += 1;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        s.memory.reconcile(DiscordChange::Edited {
+            guild: Some(GUILD),
+            channel: CHANNEL,
+            edit: Edit {
+                message: MessageId::new(7),
+                words: Some("other words".to_owned()),
+                at: Some(UnixMillis(START.0 + 1)),
+            },
+        });
+        let is_over = polled <= attempt;
+        if !is_over {
+            let (restored, ()) = tokio::join!(restoring.as_mut(), s.memory.reconcile_all());
+            assert_eq!(restored.unwrap().messages, 2);
+        }
+        s.memory.reconcile_all().await;
+        let left = s.stored(ADA).await;
+        assert_eq!(left[0].content, "other words", "{attempt}");
+        if is_over {
+            break;
+        }
+    }
+}
+
 /// A snapshot of Ada's with a row of Boris's, and a row of hers in his conversation.
 #[tokio::test]
 async fn rows_of_somebody_else_are_not_restored() {

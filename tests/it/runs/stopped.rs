@@ -1,6 +1,6 @@
 //! Who sees runs and who stops them, and what else ends one.
 
-use clew_simulator::{ChannelKind, Id, OverwriteOf, Permissions, Shown};
+use clew_simulator::{ChannelKind, Fault, Id, OverwriteOf, Permissions, Shown};
 use serde_json::json;
 
 use super::{Place, Standing, ends, place};
@@ -164,6 +164,29 @@ async fn status_is_for_those_who_may_read_there() {
     gate.open();
     p.ended(run, "done").await;
     bot.stop().await;
+}
+
+/// Its thread is still being made.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_whose_asker_leaves_as_it_begins_ends_at_once() {
+    let (p, bot) = place(&[("DISCORD_MEMBERS_INTENT", "true")]).await;
+    let discord = &p.stage.discord;
+    let (held, gate) = Fault::held("POST", "/threads");
+    discord.fault(held.once());
+    let task = json!({"task": "count the pumps"});
+    let called = discord
+        .call(p.ada, p.channel, "agent run", task)
+        .await
+        .unwrap();
+    discord.wait_request("POST", "/threads", 1).await.unwrap();
+    discord.leave(p.guild, p.ada);
+    discord.settled().await.unwrap();
+    gate.open();
+    called.answer().await.unwrap();
+    discord.join(p.guild, p.ada);
+    p.idle().await;
+    assert_eq!(ends(&bot.stop().await), ["stopped"]);
+    assert_eq!(p.stage.model.requests().len(), 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]

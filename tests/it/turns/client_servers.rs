@@ -126,6 +126,27 @@ async fn what_is_left_is_not_read_when_somebody_comes_back() {
     bot.stop().await;
 }
 
+/// Nobody was there to hear that we were removed; READY does not name the server.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_left_unheard_is_not_read_when_we_come_back() {
+    let (p, harbour, bot, ada) = both().await;
+    bot.stop().await;
+    let (discord, us) = (&p.stage.discord, p.us);
+    discord.kick_bot(harbour.guild);
+    discord.forget_sessions();
+    let bot = p.stage.start().await;
+    discord.settled().await.unwrap();
+    discord.join(harbour.guild, us);
+    discord.set_outage(harbour.guild, false);
+    let listed = p.command(p.ada, "connect list", json!({})).await;
+    assert!(
+        listed.contains("Works") && !listed.contains("Harbour"),
+        "{listed}"
+    );
+    drop(ada);
+    bot.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_read_while_the_gateway_is_silent() {
     let (p, _, bot, ada) = town_with(closed).await;

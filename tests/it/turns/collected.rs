@@ -158,6 +158,28 @@ async fn a_starter_that_was_seen_deleted_is_not_asked_for() {
     bot.stop().await;
 }
 
+/// In the channel nobody wrote, so that only what was fetched is known of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_starter_that_is_deleted_in_an_outage_is_not_shown_after_it() {
+    let (p, (start, thread)) = place_with(&[], |world, seeds| {
+        let start = world.seed(seeds.channel, seeds.boris, "gone soon");
+        let thread = world.thread_from(seeds.channel, start, "gone", seeds.boris);
+        world.seed(thread, seeds.boris, "still here");
+        (start, thread)
+    })
+    .await;
+    let bot = p.start().await;
+    let discord = &p.stage.discord;
+    let (prompt, _) = asked(&p, thread, p.to_us("what?")).await;
+    assert!(prompt.contains("gone soon"), "{prompt}");
+    discord.set_outage(p.guild, true);
+    discord.world(|world| world.seed_delete(p.channel, start));
+    discord.set_outage(p.guild, false);
+    let (prompt, _) = asked(&p, thread, p.to_us("what?")).await;
+    assert!(!prompt.contains("gone soon"), "{prompt}");
+    bot.stop().await;
+}
+
 /// The cap by characters shortens messages without leaving any out.
 #[tokio::test(flavor = "multi_thread")]
 async fn shortened_messages_are_truncation() {

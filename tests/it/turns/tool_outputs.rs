@@ -65,6 +65,25 @@ async fn search(p: &Place) -> String {
     p.tool("search_outputs", &json!({})).await
 }
 
+/// Of one of them a question is stored, of the other nothing but a result.
+#[tokio::test(flavor = "multi_thread")]
+async fn deletions_together_take_the_results_of_each() {
+    let (p, (news, read)) = with_news(&[]).await;
+    let bot = p.start().await;
+    let asked = p.post(news, p.ada, p.to_us("well?"));
+    p.answer(news, 1).await;
+    let arguments = json!({"message": read.to_string(), "channel": news.to_string()}).to_string();
+    let calls = Behaviour::calls("", &[("get_message", &arguments)]);
+    p.stage.model.script(calls);
+    let question = p.post(p.channel, p.ada, p.to_us("what is new?"));
+    p.answer(p.channel, 1).await;
+    assert_eq!(files(&p).len(), 1);
+    p.stage.discord.delete(p.channel, question);
+    p.stage.discord.bulk_delete(news, &[read, asked]);
+    until_no_file(&p).await;
+    bot.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn each_result_is_a_file_until_the_end() {
     let (p, news) = with_news(&[]).await;

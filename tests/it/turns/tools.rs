@@ -1,6 +1,7 @@
 //! The tool loop: calls and results travel, are bounded, and are stored with the turn.
 
 use std::time::Duration;
+use tokio::time::sleep;
 
 use clew_simulator::{Fault, FaultKind, Id};
 use clew_store::model::{StoreAddress, StoredMessage, StoredRole};
@@ -8,7 +9,7 @@ use clew_store::{Folders, Kind, Record, Store};
 use serde_json::{Value, json};
 
 use super::{Place, only, place};
-use crate::support::bot::details;
+use crate::support::bot::{details, lines};
 use crate::support::model::Behaviour;
 
 /// The texts that tools gave, in the order of a request's messages.
@@ -299,6 +300,25 @@ async fn a_deletion_stops_tools_and_takes_back_what_was_said() {
     let lines = bot.stop().await;
     assert_eq!(only(&lines, "turn_done")["outcome"], "cancelled");
     assert!(p.stage.discord.answers(p.channel).is_empty());
+    assert_eq!(p.stage.model.requests().len(), 1);
+}
+
+/// Nobody deletes the questions, which are gone with their channel.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_channel_stops_what_was_asked_there() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    p.ask_hanging().await;
+    p.wait_for(p.channel, "Let me look.").await;
+    p.post(p.channel, p.ada, p.to_us("and what is old?"));
+    p.stage.discord.settled().await.unwrap();
+    p.stage.discord.delete_channel(p.channel);
+    let folder = p.stage.folder.path().join("telemetry");
+    while details(&lines(&folder), "turn_done").is_empty() {
+        sleep(Duration::from_millis(10)).await;
+    }
+    let lines = bot.stop().await;
+    assert_eq!(only(&lines, "turn_done")["outcome"], "cancelled");
     assert_eq!(p.stage.model.requests().len(), 1);
 }
 

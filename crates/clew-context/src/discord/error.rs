@@ -95,6 +95,7 @@ pub enum ConnectError {
 
 /// The JSON error codes that our rules use (Discord's reference, "JSON Error Codes").
 mod code {
+    pub(super) const UNKNOWN_CHANNEL: u64 = 10_003;
     pub(super) const UNKNOWN_MESSAGE: u64 = 10_008;
     pub(super) const EDITS_OF_OLD_MESSAGES: u64 = 30_046;
     pub(super) const UNKNOWN_MEMBER: u64 = 10_007;
@@ -116,6 +117,11 @@ struct Body {
 }
 
 impl RestError {
+    /// Whether Discord says that a message is deleted, alone or with its channel.
+    pub fn says_gone(&self) -> bool {
+        self.reason == Fallback::Deleted || self.code == Some(code::UNKNOWN_CHANNEL)
+    }
+
     /// An error without an answer that a retry will not fix.
     pub const fn lasting(reason: Fallback) -> Self {
         Self {

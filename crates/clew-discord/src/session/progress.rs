@@ -215,6 +215,14 @@ impl ShardProgress {
         state.outages.entry(guild).or_insert(since.0);
     }
 
+    /// The servers whose events do not come.
+    pub fn outages(&self, shard: u32) -> Vec<GuildId> {
+        let state = self.shards.get(&shard).into_iter();
+        state
+            .flat_map(|state| state.outages.keys().copied())
+            .collect()
+    }
+
     /// They come, or will not any more. Returns since when they did not.
     pub fn outage_over(&mut self, shard: u32, guild: GuildId) -> Option<UnixMillis> {
         let since = self.shards.get_mut(&shard)?.outages.remove(&guild);
