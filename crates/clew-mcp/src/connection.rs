@@ -23,7 +23,7 @@ use rmcp::service::{
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use serde_json::{Map, Value};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::child::{MAX_MESSAGE, Process, ShortLines};
 use crate::client::Client;
@@ -154,33 +154,25 @@ impl Connection {
         Ok(tools)
     }
 
-    /// Waits until the server's tools changed (true) or the connection ended (false).
-    pub(crate) async fn changed(&self) -> bool {
-        let mut told = self.subscribe().await;
-        loop {
-            tokio::select! {
-                () = self.client.changed.notified() => return true,
-                is_told = next(&mut told) => {
-                    if is_told {
-                        return true;
-                    }
-                    told = None;
-                }
-                () = tokio::time::sleep(Duration::from_secs(1)) => {
-                    if self.is_closed() {
-                        return false;
-                    }
-                }
-            }
+    /// Waits until the server's tools may have changed.
+    pub(crate) async fn changed(&self) {
+        self.client.changed.notified().await;
+    }
+
+    /// Has them listed again.
+    pub(crate) fn look_again(&self) {
+        self.client.changed.notify_one();
+    }
+
+    /// Waits until the connection ended.
+    pub(crate) async fn closed(&self) {
+        while !(self.running.is_closed() || self.running.is_transport_closed()) {
+            sleep(Duration::from_secs(1)).await;
         }
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.running.is_closed() || self.running.is_transport_closed()
-    }
-
     /// A server without a handshake tells of changes only to whoever asked for it.
-    async fn subscribe(&self) -> Option<Subscription> {
+    pub(crate) async fn subscribe(&self) -> Option<Subscription> {
         if self.generation == Generation::Handshake {
             return None;
         }
@@ -223,13 +215,6 @@ impl Connection {
         let mut given = Given::of(result.map_err(|error| refused(error, &self.client.secrets))?);
         given.asked_for_input = self.client.declined.load(Ordering::Relaxed) > declined;
         Ok(given)
-    }
-}
-
-async fn next(subscription: &mut Option<Subscription>) -> bool {
-    match subscription {
-        Some(subscription) => matches!(subscription.next().await, Ok(Some(_))),
-        None => pending().await,
     }
 }
 

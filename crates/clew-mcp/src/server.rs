@@ -1,6 +1,7 @@
 //! The servers, each with a task that keeps its connection and its list of tools.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,8 +15,8 @@ use crate::connection::{Connection, Generation};
 use crate::list;
 use crate::model::{CallError, Given, Tool};
 
-/// Pauses between attempts to connect: doubled from the first to the last, and from the
-/// first again after a connection that lasted.
+/// Pauses between attempts to connect, or to subscribe: doubled from the first to the last, and
+/// from the first again after one that lasted.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_mins(5);
 const LASTED: Duration = Duration::from_mins(1);
@@ -181,6 +182,16 @@ impl Server {
             }
         };
         self.note(|state| state.known = Some(connection.generation));
+        tokio::select! {
+            biased;
+            () = connection.closed() => "the connection ended".to_owned(),
+            problem = self.list(&connection) => problem,
+            never = hear(&connection) => match never {},
+        }
+    }
+
+    /// Lists the tools whenever they may have changed, until they cannot be listed.
+    async fn list(&self, connection: &Arc<Connection>) -> String {
         loop {
             let listed = match connection.tools().await {
                 Ok(listed) => listed,
@@ -192,9 +203,7 @@ impl Server {
                 state.tools = tools.into();
                 state.connection = Some(connection.clone());
             });
-            if !connection.changed().await {
-                return "the connection ended".to_owned();
-            }
+            connection.changed().await;
             // A server that says so all the time is not asked all the time.
             sleep(FIRST_PAUSE).await;
         }
@@ -219,7 +228,28 @@ impl Server {
     }
 }
 
-/// The pause after a connection, or an attempt at one, that lasted so long; `last` came before it.
+/// Keeps a subscription to changes; where it does not last, the pauses before the next grow.
+async fn hear(connection: &Connection) -> Infallible {
+    let mut last = None;
+    loop {
+        let mut pause = LAST_PAUSE;
+        if let Some(mut told) = connection.subscribe().await {
+            let began = Instant::now();
+            // What changed before it stood, or changes once it has ended, is not told.
+            connection.look_again();
+            while matches!(told.next().await, Ok(Some(_))) {
+                connection.look_again();
+            }
+            connection.look_again();
+            pause = pause_after(last, began.elapsed());
+            last = Some(pause);
+        }
+        sleep(pause).await;
+    }
+}
+
+/// The pause after a connection, an attempt at one, or a subscription, that lasted so long;
+/// `last` came before it.
 fn pause_after(last: Option<Duration>, lasted: Duration) -> Duration {
     let last = last.filter(|_| lasted < LASTED);
     last.map_or(FIRST_PAUSE, |last| (last * 2).min(LAST_PAUSE))

@@ -1,18 +1,22 @@
 //! Servers by HTTP, of both generations.
 
+use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::post;
 use axum::{Json, Router};
-use clew_mcp::CallError;
+use clew_mcp::{CallError, Servers};
+use futures_util::{StreamExt as _, stream};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
-use super::{checked, servers, tool};
+use super::{checked, servers, tool, until};
 
 /// What a server is, and the methods that it was asked for.
 #[derive(Clone, Default)]
@@ -20,13 +24,68 @@ struct Fake {
     is_new: bool,
     /// What it asks for instead of answering a call (`InputRequests` of 2026-07-28).
     wants: Option<Value>,
+    /// The subscriptions to its changes; it may have none (2026-07-28).
+    streams: Option<watch::Sender<Streams>>,
+    /// What it says that its tool does.
+    does: Arc<Mutex<&'static str>>,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+enum Streams {
+    /// They are not acknowledged yet.
+    Held,
+    Open,
+    /// They say that the tools changed.
+    Changed,
+    /// They end once they are acknowledged.
+    Ended,
+}
+
 impl Fake {
+    fn does(&self, what: &'static str) {
+        *self.does.lock().unwrap() = what;
+    }
+
+    /// How often it was asked for a method.
+    fn count(&self, method: &str) -> usize {
+        self.asked().iter().filter(|asked| *asked == method).count()
+    }
+
     fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
     }
+}
+
+/// The stream of a subscription.
+fn subscribed(id: &Value, streams: &watch::Sender<Streams>) -> Response {
+    let event = |method: &str, more: Value| {
+        let mut params = json!({"_meta": {"io.modelcontextprotocol/subscriptionId": id}});
+        params["notifications"] = more;
+        let event = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        format!("data: {event}\n\n")
+    };
+    let begun = event(
+        "notifications/subscriptions/acknowledged",
+        json!({"toolsListChanged": true}),
+    );
+    let changed = event("notifications/tools/list_changed", Value::Null);
+    let steps = [
+        (Streams::Held, begun),
+        (Streams::Open, changed),
+        (Streams::Changed, String::new()),
+    ];
+    let now = streams.subscribe();
+    let body = stream::iter(steps).then(move |(state, event)| {
+        let mut now = now.clone();
+        async move {
+            let now = *now.wait_for(|now| *now > state).await.unwrap();
+            let is_told = state == Streams::Held || now == Streams::Changed;
+            Ok::<_, Infallible>(if is_told { event } else { String::new() })
+        }
+    });
+    let body = Body::from_stream(body);
+    ([(header::CONTENT_TYPE, "text/event-stream")], body).into_response()
 }
 
 async fn answer(
@@ -46,6 +105,9 @@ async fn answer(
         )];
         return (StatusCode::UNAUTHORIZED, challenge).into_response();
     }
+    if let (Some(streams), "subscriptions/listen") = (&fake.streams, method.as_str()) {
+        return subscribed(&request["id"], streams);
+    }
     let result = match (method.as_str(), fake.is_new) {
         ("server/discover", true) => json!({
             "resultType": "complete",
@@ -61,7 +123,8 @@ async fn answer(
         }),
         ("tools/list", _) => json!({
             "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
-            "tools": [{"name": "web.search", "inputSchema": {"type": "object"}}],
+            "tools": [{"name": "web.search", "description": *fake.does.lock().unwrap(),
+                "inputSchema": {"type": "object"}}],
         }),
         ("tools/call", _) if fake.wants.is_some() => {
             json!({"resultType": "input_required", "inputRequests": fake.wants})
@@ -128,13 +191,7 @@ async fn both_generations_are_spoken() {
             .await
             .unwrap();
         assert_eq!(given.text, "found");
-        assert_eq!(
-            fake.asked()
-                .iter()
-                .filter(|method| *method == "server/discover")
-                .count(),
-            1
-        );
+        assert_eq!(fake.count("server/discover"), 1);
         assert_eq!(checked(&file).await.unwrap().version, version);
     }
 }
@@ -190,8 +247,76 @@ async fn what_a_server_wants_within_its_answer_is_refused() {
         let time = Duration::from_secs(20);
         let given = servers.call(&search, Map::new(), time, &|_| ()).await;
         assert_eq!(given, Err(CallError::Refused(told.to_owned())));
-        let asked = fake.asked();
-        let called = asked.iter().filter(|method| *method == "tools/call");
-        assert_eq!(called.count(), calls, "{told}");
+        assert_eq!(fake.count("tools/call"), calls, "{told}");
     }
+}
+
+/// A server of 2026-07-28 whose subscriptions are in a state, and its only tool offered.
+async fn subscribing(streams: Streams) -> (Fake, Servers, watch::Sender<Streams>) {
+    let sender = watch::Sender::new(streams);
+    let (fake, url) = started(Fake {
+        is_new: true,
+        streams: Some(sender.clone()),
+        ..Fake::default()
+    })
+    .await;
+    let servers = servers(&file(&url, &json!({})));
+    tool(&servers, "web__web_search").await;
+    (fake, servers, sender)
+}
+
+/// Waits until the tool is offered as what does this.
+async fn offered(servers: &Servers, does: &str) {
+    let is_it = || {
+        let tools = servers.tools();
+        tools.iter().any(|(tool, _)| tool.description == does)
+    };
+    until(does, is_it).await;
+}
+
+/// Lets time pass at once.
+async fn later(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn what_changes_before_a_subscription_stands_is_seen() {
+    let (fake, servers, streams) = subscribing(Streams::Held).await;
+    until("asked", || fake.count("subscriptions/listen") == 1).await;
+    fake.does("Sends it away.");
+    streams.send_replace(Streams::Open);
+    offered(&servers, "Sends it away.").await;
+}
+
+#[tokio::test]
+async fn a_subscription_outlives_a_change() {
+    let (fake, servers, streams) = subscribing(Streams::Open).await;
+    until("listed again", || fake.count("tools/list") == 2).await;
+    fake.does("Sends it away.");
+    streams.send_replace(Streams::Changed);
+    offered(&servers, "Sends it away.").await;
+    assert_eq!(fake.count("subscriptions/listen"), 1);
+}
+
+#[tokio::test]
+async fn what_changes_when_a_subscription_ends_is_seen() {
+    let (fake, servers, streams) = subscribing(Streams::Open).await;
+    until("listed again", || fake.count("tools/list") == 2).await;
+    fake.does("Sends it away.");
+    streams.send_replace(Streams::Ended);
+    offered(&servers, "Sends it away.").await;
+}
+
+#[tokio::test]
+async fn a_server_that_ends_subscriptions_at_once_is_asked_ever_more_rarely() {
+    let (fake, _servers, _streams) = subscribing(Streams::Ended).await;
+    for _ in 0..120 {
+        later(Duration::from_secs(1)).await;
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    // After 1, 2, 4, 8, 16, 32 and 64 s.
+    let asked = fake.count("subscriptions/listen");
+    assert!((3..10).contains(&asked), "{asked}");
 }
