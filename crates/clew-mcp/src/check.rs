@@ -16,7 +16,7 @@ use crate::model::Checked;
 pub async fn check(name: &str, config: &ServerConfig) -> Result<Checked, String> {
     let began = Instant::now();
     let connection = Connection::open(name, config, None).await?;
-    let listed = connection.tools().await?;
+    let (listed, _) = connection.tools().await?;
     let names: Vec<String> = listed.iter().map(|tool| tool.name.to_string()).collect();
     let allow = &config.rules.allow;
     let (tools, mut problems) = list::allowed(&Arc::from(name), listed, allow);

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::pending;
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,8 +18,8 @@ use rmcp::model::{
     CallToolRequestParams, ErrorCode, PaginatedRequestParams, ProtocolVersion, SubscriptionFilter,
 };
 use rmcp::service::{
-    ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, RoleClient, RunningService,
-    ServiceError, Subscription,
+    ClientCacheConfig, ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _,
+    RoleClient, RunningService, ServiceError, Subscription,
 };
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
@@ -39,6 +40,12 @@ const OPENING: Duration = Duration::from_mins(1);
 /// How long it has for a page of its tools, and pages at most.
 const LISTING: Duration = Duration::from_secs(20);
 const MAX_PAGES: usize = 10;
+
+/// After how long they are listed again by HTTP: if the server has no wish (`ttlMs`), and at least
+/// and at most if it has. Up to a tenth is added, so that not all clients come at once.
+const AGAIN: Duration = Duration::from_mins(5);
+const SOONEST: Duration = Duration::from_mins(1);
+const LATEST: Duration = Duration::from_hours(1);
 
 /// Times that a call may be asked for more input, which is declined each time.
 const MAX_ROUNDS: usize = 2;
@@ -61,7 +68,8 @@ pub(crate) struct Connection {
     pub(crate) generation: Generation,
     /// The protocol's version that both speak.
     pub(crate) version: String,
-    _process: Option<Process>,
+    /// Of a server that is a program; it ends with this.
+    process: Option<Process>,
 }
 
 impl Connection {
@@ -113,6 +121,10 @@ impl Connection {
         let (running, process) = timeout(OPENING, opened)
             .await
             .map_err(|_| format!("no answer within {} s", OPENING.as_secs()))??;
+        // From its cache rmcp would answer with old lists, also where the server fails.
+        running
+            .set_response_cache_config(ClientCacheConfig::disabled())
+            .await;
         let version = running
             .peer_info()
             .map(|info| info.protocol_version.clone());
@@ -129,13 +141,14 @@ impl Connection {
             calls: Arc::default(),
             generation,
             version,
-            _process: process,
+            process,
         })
     }
 
-    /// The server's tools, as it lists them.
-    pub(crate) async fn tools(&self) -> Result<Vec<rmcp::model::Tool>, String> {
+    /// The server's tools, as it lists them, and after how long they are to be listed again.
+    pub(crate) async fn tools(&self) -> Result<(Vec<rmcp::model::Tool>, Duration), String> {
         let mut tools = Vec::new();
+        let mut fresh = Duration::MAX;
         let mut cursor = None;
         for _ in 0..MAX_PAGES {
             let params = PaginatedRequestParams::default().with_cursor(cursor.take());
@@ -146,12 +159,15 @@ impl Connection {
                 format!("its tools were not listed: {error}")
             })?;
             tools.extend(page.tools);
+            if self.process.is_none() {
+                fresh = fresh.min(again(page.ttl_ms));
+            }
             cursor = page.next_cursor;
             if cursor.is_none() {
                 break;
             }
         }
-        Ok(tools)
+        Ok((tools, fresh))
     }
 
     /// Waits until the server's tools may have changed.
@@ -216,6 +232,14 @@ impl Connection {
         given.asked_for_input = self.client.declined.load(Ordering::Relaxed) > declined;
         Ok(given)
     }
+}
+
+/// After how long a page is listed again whose server takes it to be fresh for so long.
+fn again(ttl_ms: Option<u64>) -> Duration {
+    let wished = ttl_ms.filter(|ttl| *ttl > 0).map(Duration::from_millis);
+    let fresh = wished.map_or(AGAIN, |wished| wished.clamp(SOONEST, LATEST));
+    let later = RandomState::new().hash_one(0) % (fresh.as_secs() / 10);
+    fresh + Duration::from_secs(later)
 }
 
 fn mode(known: Option<Generation>) -> ClientLifecycleMode {
@@ -354,4 +378,28 @@ fn public_v6(address: Ipv6Addr) -> bool {
         && first != 0x2002
         && (first, second) != (0x2001, 0)
         && (first, second) != (0x2001, 0xdb8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_says_within_bounds_how_long_a_list_is_fresh() {
+        let minutes = [
+            (None, 5),
+            (Some(0), 5),
+            (Some(1), 1),
+            (Some(600_000), 10),
+            (Some(u64::MAX), 60),
+        ];
+        for (ttl, minutes) in minutes {
+            let least = Duration::from_mins(minutes);
+            let again = again(ttl);
+            assert!(
+                (least..least * 11 / 10).contains(&again),
+                "{ttl:?} {again:?}"
+            );
+        }
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::config::{Config, Rules, ServerConfig};
 use crate::connection::{Connection, Generation};
@@ -124,7 +124,7 @@ impl Servers {
     ) -> Result<Given, CallError> {
         let server = self.servers.get(&tool.server).ok_or(CallError::Unknown)?;
         let began = Instant::now();
-        let place = tokio::time::timeout(time, server.calls.acquire()).await;
+        let place = timeout(time, server.calls.acquire()).await;
         let _place = place
             .map_err(|_| CallError::Timeout)?
             .map_err(|_| CallError::Unreachable)?;
@@ -193,7 +193,7 @@ impl Server {
     /// Lists the tools whenever they may have changed, until they cannot be listed.
     async fn list(&self, connection: &Arc<Connection>) -> String {
         loop {
-            let listed = match connection.tools().await {
+            let (listed, fresh) = match connection.tools().await {
                 Ok(listed) => listed,
                 Err(problem) => return problem,
             };
@@ -203,7 +203,7 @@ impl Server {
                 state.tools = tools.into();
                 state.connection = Some(connection.clone());
             });
-            connection.changed().await;
+            let _ = timeout(fresh, connection.changed()).await;
             // A server that says so all the time is not asked all the time.
             sleep(FIRST_PAUSE).await;
         }

@@ -1,6 +1,7 @@
 //! Servers by HTTP, of both generations.
 
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,6 +27,11 @@ struct Fake {
     wants: Option<Value>,
     /// The subscriptions to its changes; it may have none (2026-07-28).
     streams: Option<watch::Sender<Streams>>,
+    /// For how long its list is fresh, in milliseconds.
+    ttl: u64,
+    /// The session that it has (older generation); of others it knows nothing.
+    session: Arc<AtomicU32>,
+    is_down: Arc<AtomicBool>,
     /// What it says that its tool does.
     does: Arc<Mutex<&'static str>>,
     asked: Arc<Mutex<Vec<String>>>,
@@ -108,6 +114,14 @@ async fn answer(
     if let (Some(streams), "subscriptions/listen") = (&fake.streams, method.as_str()) {
         return subscribed(&request["id"], streams);
     }
+    let session = fake.session.load(Ordering::Relaxed).to_string();
+    if fake.is_down.load(Ordering::Relaxed) {
+        return StatusCode::SERVICE_UNAVAILABLE.into_response();
+    }
+    let known = headers.get("mcp-session-id");
+    if known.is_some_and(|known| *known != *session) {
+        return StatusCode::NOT_FOUND.into_response();
+    }
     let result = match (method.as_str(), fake.is_new) {
         ("server/discover", true) => json!({
             "resultType": "complete",
@@ -122,7 +136,7 @@ async fn answer(
             "serverInfo": {"name": "test", "version": "1"},
         }),
         ("tools/list", _) => json!({
-            "resultType": "complete", "ttlMs": 0, "cacheScope": "private",
+            "resultType": "complete", "ttlMs": fake.ttl, "cacheScope": "private",
             "tools": [{"name": "web.search", "description": *fake.does.lock().unwrap(),
                 "inputSchema": {"type": "object"}}],
         }),
@@ -139,7 +153,9 @@ async fn answer(
                 .into_response();
         }
     };
-    Json(json!({"jsonrpc": "2.0", "id": request["id"], "result": result})).into_response()
+    let session = (method == "initialize").then_some([("mcp-session-id", session)]);
+    let result = Json(json!({"jsonrpc": "2.0", "id": request["id"], "result": result}));
+    (session, result).into_response()
 }
 
 /// Serves a fake server on a free port until the test ends; its address.
@@ -274,11 +290,12 @@ async fn offered(servers: &Servers, does: &str) {
     until(does, is_it).await;
 }
 
-/// Lets time pass at once.
+/// Lets time pass at once, and what is due then begin.
 async fn later(time: Duration) {
     tokio::time::pause();
     tokio::time::advance(time).await;
     tokio::time::resume();
+    tokio::time::sleep(Duration::from_millis(5)).await;
 }
 
 #[tokio::test]
@@ -314,9 +331,53 @@ async fn a_server_that_ends_subscriptions_at_once_is_asked_ever_more_rarely() {
     let (fake, _servers, _streams) = subscribing(Streams::Ended).await;
     for _ in 0..120 {
         later(Duration::from_secs(1)).await;
-        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     // After 1, 2, 4, 8, 16, 32 and 64 s.
     let asked = fake.count("subscriptions/listen");
     assert!((3..10).contains(&asked), "{asked}");
+}
+
+#[tokio::test]
+async fn without_subscriptions_a_list_is_read_again_once_it_is_no_longer_fresh() {
+    for (ttl, minutes) in [(0, 6), (1_800_000, 34)] {
+        let fake = Fake {
+            is_new: true,
+            ttl,
+            ..Fake::default()
+        };
+        let (fake, url) = started(fake).await;
+        let servers = servers(&file(&url, &json!({})));
+        tool(&servers, "web__web_search").await;
+        until("refused", || fake.count("subscriptions/listen") == 1).await;
+        fake.does("Sends it away.");
+        later(Duration::from_secs(minutes * 60 * 4 / 5)).await;
+        // It would be asked after a pause.
+        later(Duration::from_secs(2)).await;
+        assert_eq!(fake.count("tools/list"), 1);
+        later(Duration::from_mins(minutes)).await;
+        offered(&servers, "Sends it away.").await;
+    }
+}
+
+#[tokio::test]
+async fn a_list_of_another_session_is_read() {
+    let (fake, url) = fake(false).await;
+    let servers = servers(&file(&url, &json!({})));
+    tool(&servers, "web__web_search").await;
+    fake.session.fetch_add(1, Ordering::Relaxed);
+    fake.does("Sends it away.");
+    later(Duration::from_mins(6)).await;
+    offered(&servers, "Sends it away.").await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_listed_any_more_is_not_offered() {
+    let (fake, url) = fake(false).await;
+    let servers = servers(&file(&url, &json!({})));
+    tool(&servers, "web__web_search").await;
+    fake.is_down.store(true, Ordering::Relaxed);
+    later(Duration::from_mins(6)).await;
+    until("not offered", || servers.tools().is_empty()).await;
+    fake.is_down.store(false, Ordering::Relaxed);
+    tool(&servers, "web__web_search").await;
 }
