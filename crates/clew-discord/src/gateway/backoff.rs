@@ -58,11 +58,6 @@ impl Backoff {
         self.failures = self.failures.min(1);
     }
 
-    /// Consecutive connections that did not last.
-    pub(super) const fn failures(&self) -> u32 {
-        self.failures
-    }
-
     /// A number from 0 to 1, by `SplitMix64` (Steele, Lea and Flood 2014).
     fn chance(&mut self) -> f64 {
         self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -127,7 +122,7 @@ mod tests {
         for _ in 0..20 {
             backoff.after_invalid_session();
         }
-        assert_eq!(backoff.failures(), 0);
+        assert_eq!(backoff.failures, 0);
         assert_eq!(backoff.after(None), Duration::ZERO);
     }
 }

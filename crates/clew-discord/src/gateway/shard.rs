@@ -32,7 +32,8 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 /// anything was said.
 const POLLS_TO_CONNECT: u32 = 50;
 /// After this many failures in a row the session itself may be the cause
-/// (replaying the same bad frame every time), so it is dropped, once.
+/// (replaying the same bad frame every time), so it is dropped, once. Where
+/// nothing was reached, it is not.
 const FAILURES_OF_A_SESSION: u32 = 5;
 /// Larger events are read off the loop: most have a few KB, and one this large
 /// takes some milliseconds.
@@ -48,6 +49,8 @@ pub(super) struct ShardTask {
     /// Ends it.
     closing: CancellationToken,
     backoff: Backoff,
+    /// See [`FAILURES_OF_A_SESSION`].
+    failures: u32,
     /// HELLO was received on this connection.
     greeted: bool,
     /// Polls while connecting; see [`POLLS_TO_CONNECT`].
@@ -78,6 +81,7 @@ impl ShardTask {
             shards,
             closing,
             backoff: Backoff::new(seed.wrapping_add(u64::from(number))),
+            failures: 0,
             greeted: false,
             idle_polls: 0,
             since: None,
@@ -146,14 +150,17 @@ impl ShardTask {
                     let announced = self.report_end(link, code).await;
                     let why = format!("ended with close code {code:?}");
                     self.wait_to_reconnect(&why, announced).await;
-                    self.give_up_session(link);
+                    self.give_up_session(link, announced);
                 }
                 NextFrame::Unreached(cause) => {
                     let url = link.address();
                     tracing::warn!(shard = self.number, cause, url, "cannot reach Discord");
                     self.reconnect(link, &cause).await;
                 }
-                NextFrame::Failed(why) => self.reconnect(link, &why).await,
+                NextFrame::Failed(why) => {
+                    let announced = self.reconnect(link, &why).await;
+                    self.give_up_session(link, announced);
+                }
                 NextFrame::ClosedForGood => {
                     return Err(FatalReason::Closed(last_close.unwrap_or_default()));
                 }
@@ -161,12 +168,12 @@ impl ShardTask {
         }
     }
 
-    /// Replaces an unusable connection.
-    async fn reconnect(&mut self, link: &mut Box<dyn Link>, why: &str) {
+    /// Replaces an unusable connection. Returns the reason Discord had announced.
+    async fn reconnect(&mut self, link: &mut Box<dyn Link>, why: &str) -> Option<DisconnectReason> {
         let announced = self.report_end(link, None).await;
         *link = self.link(link.before());
         self.wait_to_reconnect(why, announced).await;
-        self.give_up_session(link);
+        announced
     }
 
     async fn next(&mut self, link: &mut Box<dyn Link>) -> NextFrame {
@@ -225,8 +232,13 @@ impl ShardTask {
         announced
     }
 
-    fn give_up_session(&self, link: &mut Box<dyn Link>) {
-        if self.backoff.failures() == FAILURES_OF_A_SESSION {
+    /// Drops the session once it may be the cause. An invalid one is no failure, as for the back-off.
+    fn give_up_session(&mut self, link: &mut Box<dyn Link>, announced: Option<DisconnectReason>) {
+        if announced == Some(DisconnectReason::InvalidSession) {
+            return;
+        }
+        self.failures = self.failures.saturating_add(1);
+        if self.failures == FAILURES_OF_A_SESSION {
             *link = self.link(Before::default());
         }
     }
@@ -398,6 +410,7 @@ impl ShardTask {
     fn connected(&mut self) {
         self.since = Some(Instant::now());
         self.ended_by = None;
+        self.failures = 0;
         self.backoff.connected();
     }
 
@@ -456,54 +469,4 @@ async fn close(link: &mut dyn Link) {
 }
 
 #[cfg(test)]
-mod tests {
-    use clew_context::model::UnixMillis;
-    use tokio::sync::mpsc;
-    use tokio_util::sync::CancellationToken;
-
-    use super::*;
-    use crate::gateway::link::Twilight;
-    use crate::gateway::plan::{Identifies, Plan};
-    use crate::gateway::{GatewaySettings, twilight_config};
-
-    #[tokio::test]
-    async fn an_unreadable_ready_leaves_a_gap_everywhere() {
-        let plan = Plan {
-            url: "ws://127.0.0.1:1".to_owned(),
-            shards: 1,
-            identifies: Identifies::new(1, 1, Duration::ZERO, 1),
-        };
-        let (events, mut told) = mpsc::channel(1);
-        let gateway = Gateway {
-            settings: GatewaySettings {
-                token: "token".to_owned(),
-                api: String::new(),
-                url: None,
-                message_content: true,
-                members: false,
-                resume: Vec::new(),
-                seed: 1,
-            },
-            guild_state: Arc::default(),
-            progress: Arc::default(),
-            events,
-            clock: Arc::new(|| UnixMillis(0)),
-            shutdown: CancellationToken::new(),
-            shards: tokio::sync::watch::channel(0).1,
-            dial: None,
-        };
-        let dial = Arc::new(Twilight(twilight_config(&gateway.settings, &plan)));
-        let mut task = ShardTask::new(Arc::new(gateway), dial, 0, 1, CancellationToken::new());
-        let mut link = task.link(Before::default());
-        let ready = Dispatch {
-            event_type: "READY",
-            sequence: 1,
-            data: r#"{"user":{"id":[]},"guilds":[]}"#,
-        };
-        task.dispatch(&mut link, &ready).await.unwrap();
-        let Some(Event::MessagesMissed(found)) = told.recv().await.map(|next| next.event) else {
-            panic!("it was read");
-        };
-        assert_eq!((&*found.event, found.channel), ("ready", None));
-    }
-}
+mod tests;
