@@ -216,11 +216,13 @@ impl GuildState {
 
     fn role_deleted(&self, gone: &GuildRoleDelete) -> Option<Event> {
         let mut guilds = self.write();
-        guilds
-            .guild_mut(gone.guild_id)?
-            .roles
-            .remove(&gone.role_id)?;
-        Some(permissions_changed(gone.guild_id))
+        let known = guilds.guild_mut(gone.guild_id)?;
+        let was_known = known.roles.remove(&gone.role_id).is_some();
+        // Nothing else says that we lost it.
+        let ours = known.our_roles.iter_mut();
+        let ours = ours.flat_map(|ours| ours.extract_if(.., |role| *role == gone.role_id));
+        let was_ours = ours.count() > 0;
+        (was_known || was_ours).then_some(permissions_changed(gone.guild_id))
     }
 
     fn member_updated(&self, guild: GuildId, member: PartialMember) -> Option<Event> {

@@ -1,5 +1,6 @@
 //! What events make of the guild state, valid and malformed ones.
 
+mod our_roles;
 mod readers;
 mod topic;
 
