@@ -51,24 +51,32 @@ async fn ask(gateway: &Gateway, rest: &Rest) -> Result<Plan, FatalReason> {
         .shards
         .saturating_sub(u32::try_from(resumed).unwrap_or(u32::MAX));
     await_starts(&mut info.session_start_limit, starts).await;
-    let limit = info.session_start_limit;
-    let identifies = InMemoryQueue::new(
-        limit.max_concurrency,
-        limit.remaining.min(limit.total),
-        Duration::from_millis(limit.reset_after),
-        limit.total,
-    );
     Ok(Plan {
         url: settings.url.clone().unwrap_or(info.url),
         shards: info.shards.max(1),
-        identifies,
+        identifies: identifies(info.session_start_limit),
     })
+}
+
+/// Grants no start of the reserve, however often sessions are lost while the process runs.
+fn identifies(limit: SessionStartLimit) -> Identifies {
+    let reserve = reserve(&limit);
+    InMemoryQueue::new(
+        limit.max_concurrency,
+        limit.remaining.min(limit.total).saturating_sub(reserve),
+        Duration::from_millis(limit.reset_after),
+        limit.total - reserve,
+    )
+}
+
+/// A bot with few starts keeps fewer back.
+fn reserve(limit: &SessionStartLimit) -> u32 {
+    STARTS_KEPT_BACK.min(limit.total / 10)
 }
 
 /// Waits for the daily reset if `starts` would cut into the reserve.
 pub(super) async fn await_starts(limit: &mut SessionStartLimit, starts: u32) {
-    let reserve = STARTS_KEPT_BACK.min(limit.total / 10);
-    if starts == 0 || limit.remaining >= starts.saturating_add(reserve) {
+    if starts == 0 || limit.remaining >= starts.saturating_add(reserve(limit)) {
         return;
     }
     let wait = Duration::from_millis(limit.reset_after);
@@ -104,5 +112,43 @@ async fn gateway_info(gateway: &Gateway, rest: &Rest) -> Result<GatewayInfo, Fat
         tracing::warn!(url = gateway.settings.api, %error, seconds = wait.as_secs(),
             "cannot reach Discord: trying again");
         sleep(wait).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{timeout, timeout_at};
+    use twilight_gateway::queue::Queue;
+
+    use super::*;
+
+    const RESET: Duration = Duration::from_hours(1);
+
+    /// How many starts are granted before the reset, at most ten, and whether one is after it.
+    async fn granted(total: u32, remaining: u32) -> (usize, bool) {
+        let queue = identifies(SessionStartLimit {
+            total,
+            remaining,
+            reset_after: 3_600_000,
+            max_concurrency: 1,
+        });
+        let before_reset = Instant::now() + RESET / 2;
+        for granted in 0..10 {
+            let next = queue.enqueue(0);
+            tokio::pin!(next);
+            if timeout_at(before_reset, &mut next).await.is_err() {
+                return (granted, timeout(RESET, next).await.is_ok());
+            }
+        }
+        (10, true)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_process_that_runs_keeps_starts_in_reserve() {
+        assert_eq!(granted(1_000, 7).await, (2, true));
+        assert_eq!(granted(1_000, 3).await, (0, true));
+        assert_eq!(granted(1_000, 2_000).await, (10, true));
+        assert_eq!(granted(20, 5).await, (3, true));
+        assert_eq!(granted(3, 3).await, (3, false), "a day later");
     }
 }
