@@ -331,8 +331,13 @@ impl Memory {
     /// The time with which turns are stored. It stands still while the system's clock lies
     /// behind what it was: what was stored before a gap stays before it.
     pub fn now(&self) -> UnixMillis {
-        let now = (self.clock)();
+        let now = self.system_now();
         UnixMillis(self.latest.fetch_max(now.0, Ordering::Relaxed).max(now.0))
+    }
+
+    /// What the system's clock says, also while it lies behind what it was.
+    pub fn system_now(&self) -> UnixMillis {
+        (self.clock)()
     }
 
     /// A time that nothing else has: all that was stored lies before it, and all that will be

@@ -106,7 +106,8 @@ impl Dispatcher {
             return true;
         }
         let (claims, id) = (&self.services.claims, request.trigger.id);
-        if !claims.claim(id, id.created()) {
+        let now = self.services.memory.system_now();
+        if !claims.claim(id, id.created(), now) {
             return false;
         }
         if let Err(reason) = self.may_ask(self.payer(&request)) {

@@ -153,8 +153,9 @@ impl Claims {
 
     /// Takes a question, written at that time by Discord's clock. Returns whether this process
     /// is to answer it: the first time, unless an earlier process finished it, or it is so old
-    /// that nobody knows.
-    pub fn claim(&self, id: MessageId, written: UnixMillis) -> bool {
+    /// that nobody knows. `now` is what the system's clock says: it may have been set back since
+    /// the process began.
+    pub fn claim(&self, id: MessageId, written: UnixMillis, now: UnixMillis) -> bool {
         let hash = self.keys.of_question(id);
         let mut state = self.lock();
         if !state.taken.insert(id) {
@@ -163,7 +164,7 @@ impl Claims {
         if let Some(claim) = state.kept.get(&hash) {
             return !claim.is_over;
         }
-        written >= self.began.before(ASKED_AGAIN)
+        written >= self.began.min(now).before(ASKED_AGAIN)
     }
 
     /// Whether a question is this process's already, or over.

@@ -35,9 +35,9 @@ fn later(time: Duration) -> UnixMillis {
 #[test]
 fn a_question_is_claimed_once() {
     let claims = Claims::in_memory();
-    assert!(claims.claim(message(1), NOW));
-    assert!(!claims.claim(message(1), NOW));
-    assert!(claims.claim(message(2), NOW));
+    assert!(claims.claim(message(1), NOW, NOW));
+    assert!(!claims.claim(message(1), NOW, NOW));
+    assert!(claims.claim(message(2), NOW, NOW));
 }
 
 #[tokio::test]
@@ -45,7 +45,7 @@ async fn the_next_process_knows_what_is_answered_and_what_is_not() {
     let place = Place::new();
     let claims = place.open(NOW);
     for id in 1..=4 {
-        assert!(claims.claim(message(id), NOW));
+        assert!(claims.claim(message(id), NOW, NOW));
     }
     claims.posting(message(1), 0, NOW).await;
     claims.posted(message(1), message(11), NOW).await;
@@ -59,9 +59,9 @@ async fn the_next_process_knows_what_is_answered_and_what_is_not() {
     drop(claims);
 
     let claims = place.open(NOW);
-    assert!(!claims.claim(message(1), NOW));
+    assert!(!claims.claim(message(1), NOW, NOW));
     for id in 2..=4 {
-        assert!(claims.claim(message(id), NOW), "{id}");
+        assert!(claims.claim(message(id), NOW, NOW), "{id}");
     }
     let unfinished = |restarts, posted: &[u64]| {
         Some(Unfinished {
@@ -95,7 +95,7 @@ async fn a_call_is_taken_once_over_processes() {
     claims.note_call(call).await;
     let claims = place.open(NOW);
     assert!(!claims.claim_call(call, NOW));
-    assert!(claims.claim(message(5), NOW), "another kind of id");
+    assert!(claims.claim(message(5), NOW, NOW), "another kind of id");
 }
 
 /// What a claim says of somebody must not have to be erased.
@@ -127,8 +127,17 @@ async fn claims_go_after_an_hour_and_older_questions_are_not_asked_again() {
     let hour = later(Duration::from_mins(61));
     let claims = place.open(hour);
     assert_eq!(fs::read_to_string(place.path()).unwrap(), "");
-    assert!(!claims.claim(message(1), NOW), "nobody knows");
-    assert!(claims.claim(message(2), later(Duration::from_mins(40))));
+    assert!(!claims.claim(message(1), NOW, hour), "nobody knows");
+    assert!(claims.claim(message(2), later(Duration::from_mins(40)), hour));
+}
+
+#[test]
+fn a_clock_that_was_ahead_at_the_start_makes_no_question_old() {
+    let place = Place::new();
+    let claims = place.open(later(Duration::from_hours(2)));
+    assert!(claims.claim(message(1), NOW, NOW));
+    let long_ago = NOW.before(ASKED_AGAIN * 2);
+    assert!(!claims.claim(message(2), long_ago, NOW), "nobody knows");
 }
 
 /// A quiet process writes nothing, and keeps nothing longer all the same.
@@ -152,7 +161,7 @@ async fn a_question_that_is_over_without_an_answer_was_given_up() {
     let place = Place::new();
     let claims = place.open(NOW);
     for id in 1..=3 {
-        claims.claim(message(id), NOW);
+        claims.claim(message(id), NOW, NOW);
     }
     claims.over(message(1), NOW).await;
     claims.posted(message(2), message(21), NOW).await;
@@ -172,10 +181,10 @@ async fn a_line_that_was_cut_off_costs_only_itself() {
     let text = fs::read_to_string(place.path()).unwrap();
     fs::write(place.path(), &text[..text.len() - 9]).unwrap();
     let claims = place.open(NOW);
-    assert!(!claims.claim(message(1), NOW));
-    assert!(claims.claim(message(2), NOW));
+    assert!(!claims.claim(message(1), NOW, NOW));
+    assert!(claims.claim(message(2), NOW, NOW));
     claims.over(message(2), NOW).await;
-    assert!(!place.open(NOW).claim(message(2), NOW));
+    assert!(!place.open(NOW).claim(message(2), NOW, NOW));
 }
 
 /// The file is written anew once most of its lines are superseded.
@@ -184,7 +193,7 @@ async fn what_a_claim_said_last_is_in_the_shorter_file() {
     let place = Place::new();
     let claims = place.open(NOW);
     for id in 1..=2_100 {
-        claims.claim(message(id), NOW);
+        claims.claim(message(id), NOW, NOW);
         claims.posting(message(id), 0, NOW).await;
         claims.posted(message(id), message(10_000 + id), NOW).await;
         if id > 1 {
@@ -198,7 +207,7 @@ async fn what_a_claim_said_last_is_in_the_shorter_file() {
     let unfinished = claims.unfinished(message(1)).unwrap();
     assert_eq!(unfinished.posted, [message(10_001)]);
     for id in 2..=2_100 {
-        assert!(!claims.claim(message(id), NOW), "{id}");
+        assert!(!claims.claim(message(id), NOW, NOW), "{id}");
     }
 }
 
@@ -207,7 +216,7 @@ async fn memory_and_file_are_bounded() {
     let place = Place::new();
     let claims = place.open(NOW);
     for id in 1..=20_000 {
-        claims.claim(message(id), NOW);
+        claims.claim(message(id), NOW, NOW);
         claims
             .over(message(id), later(Duration::from_millis(id * 1_000)))
             .await;
