@@ -356,21 +356,15 @@ pub(crate) enum SnapshotRest {
 }
 
 impl SnapshotRest {
-    /// Of a snapshot that the purge does not take whole. One that is unreadable
-    /// may hold what has to go, so it goes. A change that broke off may have reached its file
-    /// only, and not its row, which is `info`.
+    /// Of a snapshot that the purge does not take whole. A change that broke off may have reached
+    /// its file only, and not its row, which is `info`.
     pub(crate) fn after(
         purge: &Purge,
         info: &ContextSnapshotInfo,
         read: Result<ContextSnapshot, Error>,
     ) -> Result<Self, Error> {
-        let snapshot = match read {
-            Ok(snapshot) => snapshot,
-            Err(error @ Error::Corrupt { .. }) => {
-                tracing::error!(%error, "a snapshot that cannot be read was removed");
-                return Ok(Self::Gone);
-            }
-            Err(error) => return Err(error),
+        let Some(snapshot) = unless_unreadable(read)? else {
+            return Ok(Self::Gone);
         };
         let reach = Reach::of(purge, &snapshot.messages);
         Ok(match without(&snapshot, |row| reach.holds(row)) {
@@ -379,6 +373,17 @@ impl SnapshotRest {
             Some(rest) => Self::Less(rest),
         })
     }
+}
+
+/// A snapshot that is to lose something; `None` if it is unreadable: it may hold that, so it goes.
+pub(crate) fn unless_unreadable(
+    read: Result<ContextSnapshot, Error>,
+) -> Result<Option<ContextSnapshot>, Error> {
+    if let Err(error @ Error::Corrupt { .. }) = &read {
+        tracing::error!(%error, "a snapshot that cannot be read was removed");
+        return Ok(None);
+    }
+    read.map(Some)
 }
 
 /// A message that a snapshot holds: channel, id (0 for none of Discord's) and

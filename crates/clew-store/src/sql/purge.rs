@@ -8,7 +8,7 @@
 use super::{Database, Outcome, See};
 use crate::columns::{self, Cell};
 use crate::model::{ContextSnapshot, ContextSnapshotInfo, SnapshotId, Subject};
-use crate::snapshots::{SnapshotRest, with_edit};
+use crate::snapshots::{SnapshotRest, unless_unreadable, with_edit};
 use crate::{Error, Kind, Purge, Purged, RecordKey};
 use clew_context::model::{ChannelId, MessageId, UserId};
 
@@ -130,7 +130,7 @@ pub(crate) async fn announce<D: Database>(
 /// Makes a snapshot visible once its file is written.
 pub(crate) async fn ready<D: Database>(db: &D, id: &SnapshotId) -> Outcome<(), D> {
     match db.run(D::READY, &[Cell::text(id.as_str())]).await? {
-        0 => Err("it was purged meanwhile".into()),
+        0 => Err("it was purged or edited meanwhile".into()),
         _ => Ok(()),
     }
 }
@@ -181,7 +181,8 @@ pub(crate) async fn snapshot<D: Database>(
     }
 }
 
-/// Gives an edited message its new text in all snapshots.
+/// Gives an edited message its new text in all snapshots. An unreadable one goes: it may hold the
+/// former words, or is about to, if its file is still being written, which [`ready`] then refuses.
 pub(crate) async fn edit_snapshots<D: Database>(
     db: &D,
     channel: ChannelId,
@@ -193,7 +194,10 @@ pub(crate) async fn edit_snapshots<D: Database>(
     let which = D::table(Kind::Snapshots).and_then(|table| table.reached(&of_message));
     let which = format!("{}{}", which.unwrap_or_default(), D::FOR_UPDATE);
     for info in select(db, See::Lists, &which, &of_message.cells()).await? {
-        let snapshot = read(db, info.clone()).await??;
+        let Some(snapshot) = unless_unreadable(read(db, info.clone()).await?)? else {
+            remove_snapshot(db, info).await?;
+            continue;
+        };
         let edited = with_edit(&snapshot, channel, message, text);
         let differs = |edited: &ContextSnapshot| *edited != snapshot || edited.info != info;
         if let Some(edited) = edited.filter(differs) {

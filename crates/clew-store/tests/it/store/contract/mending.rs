@@ -1,9 +1,11 @@
 //! Following up on Discord: edits, which messages are stored, which servers and
 //! members.
 
+use std::fs;
+
 use clew_context::model::MessageId;
-use clew_store::Backend;
 use clew_store::model::{ClearKey, Fact, Origin};
+use clew_store::{Backend, SnapshotFiles};
 
 use crate::store::build::{
     all_of, at, channel, default_agent, direct, direct_channel, guild, member, message,
@@ -13,6 +15,7 @@ use crate::store::fixture::{Fixture, needs_database, on_each_store};
 
 on_each_store! {
     an_edit_applies_to_rows_and_snapshots
+    an_edit_goes_past_a_snapshot_that_cannot_be_read
     an_edit_of_an_unknown_message_changes_nothing
     held_messages_include_rows_parts_snapshots_and_links
     members_are_all_with_data_from_a_server
@@ -44,6 +47,40 @@ async fn an_edit_applies_to_rows_and_snapshots<F: Fixture>(place: &F) {
     }
     let others = store.window(&all_of(member(1, 5, 3))).await.unwrap();
     assert_eq!(texts(&others), ["question 20", "answer 20"]);
+}
+
+/// As a kill may leave it, or a disk. It may hold the former words, so it goes, as with a purge.
+async fn an_edit_goes_past_a_snapshot_that_cannot_be_read<F: Fixture>(place: &F) {
+    if !F::IS_DATABASE {
+        return;
+    }
+    let store = place.open().await;
+    let here = member(1, 2, 3);
+    let one = turn(here, 10, at(0));
+    store.append(&one).await.unwrap();
+    let files = SnapshotFiles::new(place.ground().agents());
+    for (number, damage) in (1..).zip([None, Some("{")]) {
+        let saved = [1, 2].map(|id| snapshot(id, one.clone(), at(5)));
+        for snapshot in &saved {
+            store.save_snapshot(snapshot).await.unwrap();
+        }
+        let path = files.path(&saved[0].info);
+        match damage {
+            None => fs::remove_file(&path).unwrap(),
+            Some(text) => fs::write(&path, text).unwrap(),
+        }
+        let words = format!("edited {number}");
+        let edited = store.edit_message(channel(2), message(10), &words).await;
+        assert_eq!(edited.unwrap(), 1);
+        let expected = [&*words, "answer 10"];
+        let rows = store.window(&all_of(here)).await.unwrap();
+        assert_eq!(texts(&rows), expected);
+        let whole = store.snapshot(user(3), &saved[1].info.id).await.unwrap();
+        assert_eq!(texts(&whole.unwrap().messages), expected);
+        let gone = store.snapshot(user(3), &saved[0].info.id).await;
+        assert_eq!(gone.unwrap(), None);
+        assert!(!path.exists());
+    }
 }
 
 async fn an_edit_of_an_unknown_message_changes_nothing<F: Fixture>(place: &F) {

@@ -337,6 +337,43 @@ async fn the_next_tenure_restores_what_was_saved() {
     assert_eq!(shared.admin(left).await, [[Some("0".to_owned())]]);
 }
 
+/// What is edited while it is saved is not saved with its former words.
+#[tokio::test]
+async fn an_edit_ends_a_saving_under_way() {
+    let shared = Shared::new().await;
+    let tenure = lease_of(&shared.node("a")).await;
+    let store = Arc::new(shared.store(tenure.as_ref()).await.unwrap());
+    let rows = turn(direct(1), 1, "before");
+    store.append(&rows).await.unwrap();
+    let connecting = tokio_postgres::connect(&shared.database.admin_url, tokio_postgres::NoTls);
+    let (client, connection) = connecting.await.unwrap();
+    tokio::spawn(connection);
+    let lock = "BEGIN; LOCK TABLE clew.snapshot_texts IN SHARE MODE";
+    client.batch_execute(lock).await.unwrap();
+    let waiting = async |count: &str| {
+        let sql = "SELECT count(*) FROM pg_locks WHERE NOT granted \
+                   AND relation = 'clew.snapshot_texts'::regclass";
+        let deadline = Instant::now() + PATIENCE;
+        while shared.admin(sql).await != [[Some(count.to_owned())]] {
+            assert!(Instant::now() < deadline, "not {count} wait");
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let (saves, edits) = (Arc::clone(&store), Arc::clone(&store));
+    let saving = tokio::spawn(async move { saves.save_snapshot(&content::snapshot(rows)).await });
+    waiting("1").await;
+    let (channel, message) = (ChannelId::new(7), MessageId::new(10));
+    let editing = tokio::spawn(async move { edits.edit_message(channel, message, "after").await });
+    waiting("2").await;
+    client.batch_execute("ROLLBACK").await.unwrap();
+    assert_eq!(editing.await.unwrap().unwrap(), 1);
+    let refused = saving.await.unwrap().unwrap_err();
+    let why = format!("{refused:?}");
+    assert!(why.contains("edited meanwhile"), "{why}");
+    let left = "SELECT snapshot_id FROM clew.snapshots UNION SELECT name FROM clew.snapshot_texts";
+    assert!(shared.admin(left).await.is_empty());
+}
+
 /// Those of a process that had the database alone become rows, those that were erased elsewhere go;
 /// commands read and erase rows, too.
 #[tokio::test]

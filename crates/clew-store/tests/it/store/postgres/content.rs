@@ -7,7 +7,7 @@ use clew_store::model::{
     AgentName, ClearKey, ContextSnapshot, ContextSnapshotInfo, Fact, FactId, GuildSettings, Origin,
     SnapshotId, StoredMessage, StoredRole, Subject,
 };
-use clew_store::{Backend, Error, Kind, Purge, Record, SUMMARY_REMOVED};
+use clew_store::{Backend, Error, Kind, Purge, Record, SUMMARY_REMOVED, SnapshotFiles};
 
 use super::{Fresh, NOW, all_of, direct, member, row, server, turn};
 use crate::store::build::receipt;
@@ -192,6 +192,26 @@ async fn an_edit_applies_to_rows_and_snapshots_but_not_to_long_answers() {
         .store
         .held_messages(CHANNEL, MessageId::new(11), MessageId::new(u64::MAX));
     assert_eq!(held.await.unwrap(), [11, 12].map(MessageId::new));
+}
+
+/// Its file is about to be written, with the former words: it does not become ready.
+#[tokio::test]
+async fn an_edit_takes_a_snapshot_that_has_no_file_yet() {
+    let fresh = Fresh::new().await;
+    let rows = turn(member(1, 3), 1, "before");
+    fresh.store.append(&rows).await.unwrap();
+    let saved = snapshot(rows);
+    fresh.store.save_snapshot(&saved).await.unwrap();
+    fresh.admin("UPDATE clew.snapshots SET ready = false").await;
+    let files = SnapshotFiles::new(fresh.folder.path().to_owned());
+    assert!(files.remove(&saved.info).unwrap());
+    let edited = fresh
+        .store
+        .edit_message(CHANNEL, MessageId::new(10), "after");
+    assert_eq!(edited.await.unwrap(), 1);
+    assert_eq!(fresh.texts(member(1, 3)).await, ["after", "re: before"]);
+    let rows = fresh.admin("SELECT * FROM clew.snapshots").await;
+    assert!(rows.is_empty(), "{rows:?}");
 }
 
 #[tokio::test]
