@@ -227,14 +227,14 @@ impl Memory {
     /// # Errors
     /// The store's error.
     pub async fn delete_conversation(&self, place: &Place) -> Result<u64> {
-        let scope = place.scope;
+        let (scope, at) = (place.scope, self.now_apart());
         self.save_first(|turn| turn.key.scope == scope).await?;
         let store = &self.stores.conversations;
         let gone = store.delete_conversation(scope).await?;
         self.unsaved.forget(|turn| turn.key.scope == scope);
         self.recall.forget(scope);
         if let Some(outputs) = self.outputs() {
-            outputs.end_session(scope).await?;
+            outputs.end_session(scope, at).await?;
         }
         Ok(gone)
     }

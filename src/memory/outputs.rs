@@ -27,6 +27,8 @@ pub struct MadeOutput<'a> {
     pub query: &'a str,
     /// The agent run that called the tool, if one did.
     pub task: Option<u64>,
+    /// When the turn's question was asked.
+    pub asked: UnixMillis,
     /// When the tool began.
     pub began: UnixMillis,
 }
@@ -36,7 +38,7 @@ pub struct MadeOutput<'a> {
 pub enum KeptOutput {
     /// It is on disk, under this id.
     Kept(OutputId),
-    /// Nothing is kept, or nothing of this person.
+    /// Nothing is kept, or nothing of this person, or of what they asked before an erasure.
     Off,
     /// What it was made from was deleted or edited meanwhile.
     SourceRemoved,
@@ -63,6 +65,7 @@ impl Memory {
             guild: place.guild,
             owner: place.asker,
             sources: made.sources,
+            asked: made.asked,
             began: made.began,
         };
         match outputs.save_context(output).await {
@@ -70,6 +73,7 @@ impl Memory {
             Ok(_) if self.opted_out(place.asker) => KeptOutput::Off,
             Ok(pointer) => KeptOutput::Kept(pointer.id),
             Err(SaveError::SourceRemoved) => KeptOutput::SourceRemoved,
+            Err(SaveError::Erased) => KeptOutput::Off,
             Err(error @ (SaveError::TooLarge { .. } | SaveError::Store(_))) => {
                 tracing::warn!(error = %with_sources(&error), "what a tool gave was not kept");
                 KeptOutput::Failed
@@ -83,7 +87,7 @@ impl Memory {
             .is_none_or(|outputs| outputs.is_inline(bytes))
     }
 
-    /// What tools gave the asker in this conversation since its last clear, oldest first.
+    /// What tools gave the asker in this conversation, for questions since its last clear, oldest first.
     /// None if the store fails.
     pub async fn outputs_of(&self, ids: &Ids, place: &Place) -> Vec<ContextPointer> {
         let Some(outputs) = self.outputs() else {
@@ -94,7 +98,7 @@ impl Memory {
             pointers.retain(|pointer| self.is_for(pointer, place.asker));
             if !pointers.is_empty() {
                 let since = self.since(place).await?;
-                pointers.retain(|pointer| pointer.time > since);
+                pointers.retain(|pointer| pointer.asked > since);
             }
             Ok(pointers)
         };
@@ -151,7 +155,7 @@ impl Memory {
     pub(super) async fn purge_outputs(&self, purge: &Purge) -> Result<Purged> {
         let mut purged = Purged::default();
         if let Some(outputs) = self.outputs() {
-            purged.add(Kind::Outputs, outputs.purge(purge).await?);
+            purged.add(Kind::Outputs, outputs.purge(purge, self.now_apart()).await?);
         }
         Ok(purged)
     }

@@ -22,14 +22,14 @@ use change::together;
 use party::Party;
 use queue::Overflow;
 
-use super::{Memory, Result, Stores};
+use super::{Memory, Result};
 use crate::telemetry::Ids;
 use crate::telemetry::event::{ChangesDropped, EntriesPurged, PurgeCause, StoreOperation};
 use clew_context::model::{ChannelId, GuildId, MessageId, UnixMillis, UserId};
 use clew_discord::guild_state::shard_of;
 use clew_discord::session::{Gap, Missed};
 use clew_store::model::{StoredMessage, StoredReceipt};
-use clew_store::{Kind, Purge, Purged, Reach};
+use clew_store::{Purge, Purged, Reach};
 
 impl Memory {
     /// Queues a change, without waiting. [`upkeep`](Memory::upkeep) carries it out.
@@ -271,9 +271,32 @@ impl Memory {
         }
         self.unsaved.purge(purge);
         // Boxed: the future is large, and purges are rare.
-        let purged = Box::pin(self.beneath_facts(purge, purge_all(&self.stores, purge))).await;
+        let purged = Box::pin(self.beneath_facts(purge, self.purge_all(purge))).await;
         self.forget_purged(purge, &purged);
         purged
+    }
+
+    /// Purges every store, even if one fails.
+    async fn purge_all(&self, purge: &Purge) -> Result<Purged> {
+        let mut all = Purged::default();
+        let mut result = Ok(());
+        for (_, store) in self.stores.all() {
+            match store.purge(purge).await {
+                Ok(gone) => all.merge(&gone),
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        match self.purge_outputs(purge).await {
+            Ok(gone) => all.merge(&gone),
+            Err(error) => result = result.and(Err(error)),
+        }
+        if let Some(transcripts) = &self.stores.transcripts {
+            match transcripts.purge(purge).await {
+                Ok(gone) => all.merge(&gone),
+                Err(error) => result = result.and(Err(error)),
+            }
+        }
+        result.map(|()| all)
     }
 
     /// Drops indexes of what was purged, or may have been; most purges remove nothing.
@@ -487,31 +510,6 @@ impl Memory {
             self.done(StoreOperation::Purge, self.purge(&purge).await);
         }
     }
-}
-
-/// Purges every store, even if one fails.
-async fn purge_all(stores: &Stores, purge: &Purge) -> Result<Purged> {
-    let mut all = Purged::default();
-    let mut result = Ok(());
-    for (_, store) in stores.all() {
-        match store.purge(purge).await {
-            Ok(gone) => all.merge(&gone),
-            Err(error) => result = result.and(Err(error)),
-        }
-    }
-    if let Some(outputs) = &stores.outputs {
-        match outputs.purge(purge).await {
-            Ok(gone) => all.add(Kind::Outputs, gone),
-            Err(error) => result = result.and(Err(error)),
-        }
-    }
-    if let Some(transcripts) = &stores.transcripts {
-        match transcripts.purge(purge).await {
-            Ok(gone) => all.merge(&gone),
-            Err(error) => result = result.and(Err(error)),
-        }
-    }
-    result.map(|()| all)
 }
 
 const fn cause(change: &DiscordChange) -> PurgeCause {

@@ -33,6 +33,7 @@ pub(super) async fn kept(
         sources: result.sources.iter().chain(seen).copied().collect(),
         query: &asker.said.words,
         task: asker.task,
+        asked: asker.said.asked,
         began,
     };
     let is_inline = asker.memory.is_inline(result.text.len());

@@ -87,7 +87,10 @@ pub struct NewOutput {
     pub owner: UserId,
     /// The messages and channels it was made from.
     pub sources: Vec<ContentSource>,
-    /// When the tool began. What is purged after that never reaches a file.
+    /// When the question was asked that the tool ran for. If its owner, place or conversation
+    /// is erased after that, it never reaches a file.
+    pub asked: UnixMillis,
+    /// When the tool began. The same of what it was made from.
     pub began: UnixMillis,
 }
 
@@ -105,6 +108,9 @@ pub enum SaveError {
     /// Something it was made from was deleted, edited or erased meanwhile.
     #[error("what the result was made from was removed meanwhile")]
     SourceRemoved,
+    /// Its owner, place or conversation was erased since the question was asked.
+    #[error("what was asked for there was erased meanwhile")]
+    Erased,
     /// The file could not be written.
     #[error(transparent)]
     Store(#[from] Error),
@@ -192,7 +198,7 @@ impl ToolOutputs {
     }
 
     async fn save(&self, output: NewOutput) -> Result<ContextPointer, SaveError> {
-        let (now, began) = ((self.clock)(), output.began);
+        let now = (self.clock)();
         self.resume().await?;
         let _changing = self.changing.lock().await;
         let serial = self.index().next_serial();
@@ -204,18 +210,17 @@ impl ToolOutputs {
         if bytes > most {
             return Err(SaveError::TooLarge { bytes, most });
         }
-        if self.index().was_purged(&pointer, began) {
-            return Err(SaveError::SourceRemoved);
-        }
+        self.index().check(&pointer)?;
         let crowded_out = self.index().crowded_out(&pointer);
         self.remove(crowded_out).await?;
         let path = pointer.filepath.clone();
         self.on_files("write an output", move |files, _| files.write(&path, &text))
             .await?;
         // A purge that came while the file was written did not see it.
-        if self.index().was_purged(&pointer, began) {
+        let checked = self.index().check(&pointer);
+        if let Err(removed) = checked {
             self.remove(vec![pointer]).await?;
-            return Err(SaveError::SourceRemoved);
+            return Err(removed);
         }
         self.index().insert(pointer.clone(), now);
         Ok(pointer)
@@ -371,24 +376,27 @@ impl ToolOutputs {
 
     /// Removes the outputs that a purge reaches: by owner, server, channel, time,
     /// and by what they were made from. Outputs that tools are still making from
-    /// it are refused when they come. Returns how many were removed.
+    /// it, or for questions of theirs, are refused when they come. `at` is now, by the
+    /// clock of [`NewOutput::asked`]. Returns how many were removed.
     ///
     /// # Errors
     /// A file cannot be removed; its pointer is gone all the same, and the file
     /// goes with the next sweep.
-    pub async fn purge(&self, purge: &Purge) -> Result<u64, Error> {
-        self.index().note_purge(purge.clone(), (self.clock)());
+    pub async fn purge(&self, purge: &Purge, at: UnixMillis) -> Result<u64, Error> {
+        self.index().note_purge(purge, at);
         self.resume().await?;
         let _changing = self.changing.lock().await;
         let reached = self.index().take(|pointer| pointer.is_reached_by(purge));
         self.remove(reached).await
     }
 
-    /// Removes the outputs of one conversation.
+    /// Removes the outputs of one conversation, and refuses those for questions from
+    /// before `at`.
     ///
     /// # Errors
     /// As [`purge`](Self::purge).
-    pub async fn end_session(&self, scope: Scope) -> Result<u64, Error> {
+    pub async fn end_session(&self, scope: Scope, at: UnixMillis) -> Result<u64, Error> {
+        self.index().note_end(scope, at);
         self.resume().await?;
         let _changing = self.changing.lock().await;
         let of_scope = self.index().take(|pointer| pointer.scope == scope);
@@ -521,6 +529,8 @@ impl ToolOutputs {
 /// How long purges are remembered, for results that are still on their way: far
 /// longer than a tool may run.
 const PURGES_KEPT: Duration = Duration::from_mins(10);
+/// The same of purges that name an owner or a place: longer than the longest turn.
+const ERASURES_KEPT: Duration = Duration::from_hours(24);
 
 #[cfg(test)]
 mod tests;

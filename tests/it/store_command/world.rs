@@ -132,6 +132,7 @@ impl Home {
                 guild: Some(GUILD),
                 owner,
                 sources,
+                asked: at(1),
                 began: at(1),
             };
             outputs.save_context(output).await.unwrap();

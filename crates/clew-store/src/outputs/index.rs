@@ -2,16 +2,64 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::bounds::{OutputLimits, next_to_go};
-use super::{ContextPointer, PURGES_KEPT};
+use super::{ContextPointer, ERASURES_KEPT, PURGES_KEPT, SaveError};
 use crate::Purge;
 use crate::model::Scope;
 use clew_context::model::UnixMillis;
 
-/// Most purges remembered. Beyond that, results of tools that began before the
-/// oldest one are refused, since they may hold what it removed.
+/// Most purges remembered. Beyond that, results from before the oldest one are
+/// refused, since they may hold what it removed.
 const MOST_PURGES: usize = 1_000;
+
+/// What was removed of late, for results that are still on their way.
+#[derive(Debug)]
+struct Lately<T> {
+    /// How long it is remembered.
+    kept: Duration,
+    removed: VecDeque<(UnixMillis, T)>,
+    /// It is not known what was removed up to then.
+    unknown_until: UnixMillis,
+}
+
+impl<T> Lately<T> {
+    const fn new(kept: Duration) -> Self {
+        Self {
+            kept,
+            removed: VecDeque::new(),
+            unknown_until: UnixMillis(i64::MIN),
+        }
+    }
+
+    fn note(&mut self, what: T, at: UnixMillis) {
+        self.forget(at);
+        if self.removed.len() == MOST_PURGES {
+            self.forget_first();
+        }
+        self.removed.push_back((at, what));
+    }
+
+    fn forget(&mut self, now: UnixMillis) {
+        let oldest = now.before(self.kept);
+        while self.removed.front().is_some_and(|(at, _)| *at < oldest) {
+            self.forget_first();
+        }
+    }
+
+    fn forget_first(&mut self) {
+        if let Some((at, _)) = self.removed.pop_front() {
+            self.unknown_until = at.max(self.unknown_until);
+        }
+    }
+
+    /// Whether such a thing was removed since then, as far as is known.
+    fn has(&self, since: UnixMillis, is_such: impl Fn(&T) -> bool) -> bool {
+        let mut later = self.removed.iter().filter(|(at, _)| *at >= since);
+        since <= self.unknown_until || later.any(|(_, what)| is_such(what))
+    }
+}
 
 #[derive(Debug)]
 pub(super) struct Index {
@@ -24,9 +72,11 @@ pub(super) struct Index {
     serial: u64,
     /// Whether files of a former process are still to be looked at.
     must_resume: bool,
-    purges: VecDeque<(UnixMillis, Purge)>,
-    /// Results of tools that began before this are refused.
-    unknown_before: UnixMillis,
+    purges: Lately<Purge>,
+    /// Those of them that name an owner or a place.
+    erasures: Lately<Purge>,
+    /// Conversations that were ended.
+    ended: Lately<Scope>,
     /// Files that could not be removed.
     undeleted: Vec<PathBuf>,
 }
@@ -39,8 +89,9 @@ impl Index {
             last_used: HashMap::new(),
             serial: 0,
             must_resume,
-            purges: VecDeque::new(),
-            unknown_before: UnixMillis(i64::MIN),
+            purges: Lately::new(PURGES_KEPT),
+            erasures: Lately::new(ERASURES_KEPT),
+            ended: Lately::new(ERASURES_KEPT),
             undeleted: Vec::new(),
         }
     }
@@ -145,7 +196,9 @@ impl Index {
         let oldest = now.before(self.limits.age);
         let idle_since = now.before(self.limits.idle);
         let last_used = self.last_used.clone();
-        self.forget_purges(now);
+        self.purges.forget(now);
+        self.erasures.forget(now);
+        self.ended.forget(now);
         self.take(|pointer| {
             let used = last_used.get(&pointer.scope).copied();
             pointer.time < oldest || used.is_none_or(|used| used < idle_since)
@@ -153,30 +206,31 @@ impl Index {
     }
 
     /// Remembers a purge for results that are still on their way.
-    pub(super) fn note_purge(&mut self, purge: Purge, now: UnixMillis) {
-        self.forget_purges(now);
-        if self.purges.len() == MOST_PURGES
-            && let Some((time, _)) = self.purges.pop_front()
-        {
-            self.unknown_before = time.max(self.unknown_before);
+    pub(super) fn note_purge(&mut self, purge: &Purge, at: UnixMillis) {
+        if let Purge::Channel(_) | Purge::Guild(_) | Purge::Member { .. } | Purge::User(_) = purge {
+            self.erasures.note(purge.clone(), at);
         }
-        self.purges.push_back((now, purge));
+        self.purges.note(purge.clone(), at);
     }
 
-    fn forget_purges(&mut self, now: UnixMillis) {
-        let oldest = now.before(PURGES_KEPT);
-        while let Some((time, _)) = self.purges.front()
-            && *time < oldest
-        {
-            self.unknown_before = (*time).max(self.unknown_before);
-            self.purges.pop_front();
-        }
+    /// The same of the end of a conversation.
+    pub(super) fn note_end(&mut self, scope: Scope, at: UnixMillis) {
+        self.ended.note(scope, at);
     }
 
-    /// Whether anything the result was made from was purged since its tool began.
-    pub(super) fn was_purged(&self, pointer: &ContextPointer, began: UnixMillis) -> bool {
-        let mut since = self.purges.iter().filter(|(time, _)| *time >= began);
-        began <= self.unknown_before || since.any(|(_, purge)| pointer.is_reached_by(purge))
+    /// Refuses a result if what it was made from was removed since its tool began, or its owner,
+    /// place or conversation was erased since its question was asked.
+    pub(super) fn check(&self, pointer: &ContextPointer) -> Result<(), SaveError> {
+        let ContextPointer { asked, began, .. } = *pointer;
+        if self.purges.has(began, |purge| pointer.lost_source(purge)) {
+            return Err(SaveError::SourceRemoved);
+        }
+        if self.erasures.has(asked, |purge| pointer.is_named_by(purge))
+            || self.ended.has(asked, |scope| pointer.scope == *scope)
+        {
+            return Err(SaveError::Erased);
+        }
+        Ok(())
     }
 
     pub(super) fn take_undeleted(&mut self) -> Vec<PathBuf> {

@@ -77,6 +77,10 @@ pub struct ContextPointer {
     pub sources: Arc<[ContentSource]>,
     /// The size of the result as JSON.
     pub bytes: u64,
+    /// When the question was asked that the tool ran for.
+    pub asked: UnixMillis,
+    /// When the tool began.
+    pub began: UnixMillis,
     /// When it was saved.
     pub time: UnixMillis,
     /// Orders outputs of one millisecond.
@@ -102,6 +106,11 @@ struct OutputForm<R> {
     tool_description: String,
     args: Map<String, Value>,
     timestamp: String,
+    /// Older files lack this and the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    asked: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    began: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     task_id: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -131,6 +140,8 @@ impl ContextPointer {
             tool_name: output.tool_name,
             args: output.args,
             timestamp: time.rfc3339(),
+            asked: Some(output.asked.rfc3339()),
+            began: Some(output.began.rfc3339()),
             task_id: output.task_id,
             query_id: output.query_id,
             scope: output.scope.to_string(),
@@ -160,16 +171,25 @@ impl ContextPointer {
 
     /// Whether a purge reaches it: by whose it is, or by what it was made from.
     pub(super) fn is_reached_by(&self, purge: &Purge) -> bool {
-        let is_named = match purge {
+        self.is_named_by(purge) || self.lost_source(purge)
+    }
+
+    /// Whether a purge names its owner, place or time.
+    pub(super) fn is_named_by(&self, purge: &Purge) -> bool {
+        match purge {
             Purge::Messages { .. } | Purge::Edited { .. } => false,
             Purge::Channel(channel) => self.scope.channel() == Some(*channel),
             Purge::Guild(guild) => self.guild == Some(*guild),
             Purge::Member { guild, user } => self.guild == Some(*guild) && self.owner == *user,
             Purge::User(user) => self.owner == *user,
             Purge::Before(time) => self.time < *time,
-        };
+        }
+    }
+
+    /// Whether a purge removes what it was made from.
+    pub(super) fn lost_source(&self, purge: &Purge) -> bool {
         let mut sources = self.sources.iter();
-        is_named || sources.any(|source| purge.takes_source(source, self.time))
+        sources.any(|source| purge.takes_source(source, self.began))
     }
 }
 
@@ -223,6 +243,7 @@ impl<R> OutputForm<R> {
     ) -> (ContextPointer, R) {
         let filename = filepath.file_name().unwrap_or_default();
         let filename = filename.to_string_lossy().into_owned();
+        let at = |text: Option<String>| text.and_then(|text| UnixMillis::parse(&text));
         let pointer = ContextPointer {
             filepath,
             id: OutputId::of(&filename),
@@ -237,6 +258,8 @@ impl<R> OutputForm<R> {
             owner: self.owner,
             sources: self.sources.into(),
             bytes: self.bytes,
+            asked: at(self.asked).unwrap_or(time),
+            began: at(self.began).unwrap_or(time),
             time,
             serial: self.serial,
             file_bytes,

@@ -1,6 +1,7 @@
 //! What is kept of results, how it is found again, and when it goes.
 
 mod left;
+mod meanwhile;
 mod saving;
 mod trouble;
 
@@ -103,6 +104,7 @@ fn output(tool: &str, args: &Value, result: Value) -> NewOutput {
         guild: Some(GUILD),
         owner: ADA,
         sources: Vec::new(),
+        asked: START,
         began: START,
     }
 }
@@ -159,6 +161,8 @@ async fn every_result_goes_to_disk_and_a_pointer_stays_in_memory() {
         "toolDescription": "search code limit: 3; query: auth error",
         "args": args,
         "timestamp": "2026-01-02T03:04:05.678Z",
+        "asked": "2026-01-02T03:04:05.678Z",
+        "began": "2026-01-02T03:04:05.678Z",
         "taskId": 7,
         "queryId": query,
         "scope": "member/1/2/11",
@@ -356,18 +360,18 @@ async fn the_newest_stay_when_there_are_too_many() {
 
 #[tokio::test]
 async fn the_newest_stay_when_they_take_too_much() {
-    let kept = Kept::new(|settings| settings.limits.bytes = 700).await;
+    let kept = Kept::new(|settings| settings.limits.bytes = 1_000).await;
     for tool in ["a", "b", "c", "d"] {
         kept.save(of(ADA, tool)).await;
     }
     assert_eq!(kept.names().await, ["c", "d"]);
     let sizes = kept.files().into_iter();
     let sizes = sizes.map(|name| kept.folder.path().join(name).metadata().unwrap().len());
-    assert!(sizes.sum::<u64>() <= 700);
+    assert!(sizes.sum::<u64>() <= 1_000);
 
     let huge = output("huge", &json!({}), json!("x".repeat(1_000)));
     let error = kept.outputs.save_context(huge).await.unwrap_err();
-    assert!(matches!(error, SaveError::TooLarge { most: 700, .. }));
+    assert!(matches!(error, SaveError::TooLarge { most: 1_000, .. }));
     assert_eq!(kept.names().await, ["c", "d"], "nobody had to go for it");
 }
 
@@ -410,8 +414,8 @@ async fn age_and_idle_conversations_end_outputs() {
     assert!(kept.files().is_empty());
 
     kept.save(of(ADA, "again")).await;
-    assert_eq!(kept.outputs.end_session(scope(BOB)).await.unwrap(), 0);
-    assert_eq!(kept.outputs.end_session(scope(ADA)).await.unwrap(), 1);
+    assert_eq!(kept.end_session(BOB).await, 0);
+    assert_eq!(kept.end_session(ADA).await, 1);
     assert!(kept.files().is_empty());
 }
 
@@ -432,7 +436,7 @@ async fn purges_reach_owners_places_and_sources() {
         .await;
     kept.save(of(BOB, "bobs own")).await;
     let purge = async |purge| {
-        let purged = kept.outputs.purge(&purge).await.unwrap();
+        let purged = kept.purge(&purge).await;
         (purged, kept.names().await)
     };
     let ids = vec![MessageId::new(7)];
@@ -473,7 +477,7 @@ async fn what_is_purged_while_a_tool_runs_is_never_kept() {
     let kept = Kept::new(|_| ()).await;
     let began = kept.now();
     kept.wait(Duration::from_secs(5));
-    kept.outputs.purge(&Purge::User(BOB)).await.unwrap();
+    kept.purge(&Purge::User(BOB)).await;
     kept.wait(Duration::from_secs(5));
     let late = NewOutput {
         began,
@@ -556,7 +560,7 @@ async fn with_resume_outputs_are_found_again_lazily() {
 
     // A purge reaches what nobody asked for yet.
     let kept = kept.restart(resume).await;
-    kept.outputs.purge(&Purge::User(BOB)).await.unwrap();
+    kept.purge(&Purge::User(BOB)).await;
     assert_eq!(kept.names().await, ["b", "c"]);
     let kept = kept
         .restart(|settings| {

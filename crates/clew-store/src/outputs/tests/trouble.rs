@@ -72,7 +72,7 @@ async fn a_full_disk_costs_one_output_and_removals_are_tried_again() {
     assert_eq!(outputs.len(), 1);
 
     files.refuses_removals.store(true, Ordering::Relaxed);
-    outputs.purge(&Purge::User(ADA)).await.unwrap_err();
+    outputs.purge(&Purge::User(ADA), START).await.unwrap_err();
     assert!(
         outputs.is_empty(),
         "it is not shown although its file is left"
