@@ -61,12 +61,9 @@ use clew_context::model::{
 };
 
 /// A plain vacuum makes dead rows unreadable without locking others out.
-const VACUUM_AFTER_PURGE: &str = "VACUUM messages, early_messages, facts, \
-     message_ids, snapshots, snapshot_messages, markers, guild_settings";
+const VACUUM_AFTER_PURGE: &str = "VACUUM";
 /// A full vacuum rewrites the tables and returns space to the file system.
-const VACUUM_FULL: &str = "VACUUM (FULL, ANALYZE) messages, early_messages, facts, \
-     message_ids, conversations, snapshots, snapshot_messages, markers, \
-     guild_settings, agents, opt_outs, departures";
+const VACUUM_FULL: &str = "VACUUM (FULL, ANALYZE)";
 
 /// A store in PostgreSQL.
 pub struct Postgres {
@@ -279,14 +276,11 @@ impl Postgres {
         Ok(client.batch_execute(statement).await?)
     }
 
-    /// A vacuum of these tables, and of texts if there are any.
-    fn vacuuming(&self, tables: &str) -> String {
-        let texts = if self.texts.is_some() {
-            ", snapshot_texts"
-        } else {
-            ""
-        };
-        format!("{tables}{texts}")
+    /// Vacuums all tables.
+    async fn vacuum_all(&self, how: &str) -> Result<(), Error> {
+        let tables = tidying::all(self.texts.is_some());
+        let vacuum = format!("{how} {tables}");
+        session::bounded(LONG_PATIENCE, "vacuum", self.alone(&vacuum)).await
     }
 
     async fn write_rows(&self, records: &[Record]) -> Result<(), Error> {
@@ -328,14 +322,12 @@ transacting! {
         async fn purge(&self, purge: &Purge) -> Result<Purged, Error> {
             let purged = within!(self, LONG_PATIENCE, "remove what has to go", call =>
                 purge::purge(&call, purge))?;
-            if purge::is_thorough(purge) && purged.total() > 0 {
-                let tables = self.vacuuming(VACUUM_AFTER_PURGE);
-                let vacuum = self.alone(&tables);
-                let done = session::bounded(LONG_PATIENCE, "vacuum", vacuum).await;
-                if let Err(error) = done {
-                    // The rows are deleted; autovacuum will do the rest.
-                    tracing::warn!(%error, "no vacuum after a purge");
-                }
+            if purge::is_thorough(purge)
+                && purged.total() > 0
+                && let Err(error) = self.vacuum_all(VACUUM_AFTER_PURGE).await
+            {
+                // The rows are deleted; tidying will do the rest.
+                tracing::warn!(%error, "no vacuum after a purge");
             }
             Ok(purged)
         }
@@ -424,9 +416,7 @@ transacting! {
 
         /// Rewrites the tables, which are locked meanwhile.
         async fn vacuum(&self) -> Result<(), Error> {
-            let tables = self.vacuuming(VACUUM_FULL);
-            session::bounded(LONG_PATIENCE, "vacuum", self.alone(&tables))
-                .await
+            self.vacuum_all(VACUUM_FULL).await
         }
 
         async fn close(&self) -> Result<(), Error> {

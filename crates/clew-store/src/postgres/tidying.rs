@@ -1,5 +1,5 @@
-//! Dead rows hold what people deleted, and the old text of edited messages.
-//! Tables with texts are vacuumed within minutes, which locks nobody out and
+//! Dead rows hold what people deleted, ids too, and the old text of edited messages.
+//! All tables that have any are vacuumed within minutes, which locks nobody out and
 //! takes a small share of the time, however many deletions there are.
 
 use std::sync::{Mutex, PoisonError};
@@ -16,14 +16,28 @@ use crate::sql::{Database as _, See};
 const REST: u32 = 20;
 /// Longest pause.
 const LONGEST_REST: Duration = Duration::from_mins(10);
-/// Tables with people's texts.
-const TABLES: [&str; 5] = [
+/// All tables with rows of people; those of [`cluster`](super::cluster) apart.
+const TABLES: [&str; 17] = [
     "messages",
     "early_messages",
+    "message_ids",
+    "message_sources",
+    "conversations",
     "facts",
     "snapshots",
-    "snapshot_texts",
+    "snapshot_messages",
+    "snapshot_sources",
+    "receipts",
+    "receipt_ids",
+    "receipt_people",
+    "markers",
+    "guild_settings",
+    "opt_outs",
+    "departures",
+    "agents",
 ];
+/// Those that are there once several processes have shared the database.
+const SHARED: [&str; 2] = ["snapshot_texts", "state_files"];
 
 const DIRTY: &str = "SELECT relname::text FROM pg_catalog.pg_stat_user_tables \
      WHERE schemaname = 'clew' AND n_dead_tup > 0";
@@ -46,15 +60,21 @@ impl Tidying {
     }
 }
 
-/// Tables with texts that have dead rows, as far as the server knows.
+/// Names all tables, as a statement has them.
+pub(super) fn all(is_shared: bool) -> String {
+    let shared: &[&str] = if is_shared { &SHARED } else { &[] };
+    [&TABLES, shared].concat().join(", ")
+}
+
+/// Tables that have dead rows, as far as the server knows.
 pub(super) async fn dirty(call: &Call<'_>) -> Outcome<Vec<&'static str>> {
     let read = |row: &PostgresRow<'_>| row.whole("relname");
     let dirty = call.all(See::Lists, "", DIRTY, &[], read).await?;
     let is_dirty = |table: &&str| dirty.iter().any(|name| name == table);
-    Ok(TABLES.into_iter().filter(is_dirty).collect())
+    Ok(TABLES.into_iter().chain(SHARED).filter(is_dirty).collect())
 }
 
-/// Cleans indexes too, since those of facts hold words. Does not truncate,
+/// Cleans indexes too, since they hold ids. Does not truncate,
 /// which would briefly lock others out, and skips locked tables until next
 /// time.
 pub(super) fn vacuum(table: &str) -> String {

@@ -3,12 +3,13 @@
 
 use std::time::Duration;
 
-use clew_context::model::{ChannelId, ContentSource, MessageId};
-use clew_store::{Backend, Purge};
+use clew_context::model::{ChannelId, ContentSource, GuildId, MessageId, Secret, UserId};
+use clew_store::model::StoreAddress;
+use clew_store::{Asked, Backend, Purge, cluster};
 use tokio::time::{Instant, sleep};
 
-use super::{Fresh, member, open, server, turn};
-use crate::store::build::made_from;
+use super::{Fresh, NOW, content, member, open, server, turn};
+use crate::store::build::{made_from, receipt};
 
 /// Must not be found.
 const MARKER: &str = "zebrafinch";
@@ -37,6 +38,89 @@ FROM generate_series(1, 400) AS n;
 ANALYZE clew.messages;
 ANALYZE clew.facts;
 ANALYZE clew.snapshots;";
+
+/// The tables with rows of people, each with its file and how often we vacuumed it: all but the
+/// schema's version, the application, and what processes agree by, none of which holds an id of a
+/// person.
+const PEOPLES: &str = "SELECT c.relname, c.relfilenode, s.vacuum_count, s.n_dead_tup \
+     FROM pg_class c JOIN pg_stat_user_tables s ON s.relid = c.oid \
+     WHERE s.schemaname = 'clew' AND c.relname NOT IN \
+     ('clew_schema', 'owner', 'leases', 'nodes', 'claims') ORDER BY 1";
+/// Of which something goes with a turn or a saved window.
+const OF_TURNS: [&str; 9] = [
+    "messages",
+    "message_ids",
+    "message_sources",
+    "snapshots",
+    "snapshot_messages",
+    "snapshot_sources",
+    "receipts",
+    "receipt_ids",
+    "receipt_people",
+];
+/// Otherwise it would come first.
+const NO_AUTOVACUUM: &str = "DO $$ DECLARE one regclass; BEGIN \
+     FOR one IN SELECT relid FROM pg_stat_user_tables WHERE schemaname = 'clew' LOOP \
+     EXECUTE format('ALTER TABLE %s SET (autovacuum_enabled = false)', one); END LOOP; END $$";
+
+/// A table as [`PEOPLES`] has it.
+#[derive(Debug)]
+struct Table {
+    name: String,
+    file: String,
+    vacuums: u64,
+    dead: u64,
+}
+
+async fn peoples(fresh: &Fresh) -> Vec<Table> {
+    let read = |row: Vec<Option<String>>| {
+        let [name, file, vacuums, dead] = row.try_into().unwrap();
+        Table {
+            name: name.unwrap(),
+            file: file.unwrap(),
+            vacuums: vacuums.unwrap().parse().unwrap(),
+            dead: dead.unwrap().parse().unwrap(),
+        }
+    };
+    fresh.admin(PEOPLES).await.into_iter().map(read).collect()
+}
+
+/// A database that several processes have shared, so that it has every table.
+async fn with_all_tables() -> Fresh {
+    let database = server::Postgres::shared().fresh_database().await;
+    let address = StoreAddress::Postgres(Secret::new(&database.url));
+    let asked = cluster(&address, "a", "1").unwrap().ask().await.unwrap();
+    let Asked::Ours(tenure) = asked else {
+        panic!("the lease is free")
+    };
+    tenure.end().await;
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&database.url, &folder).await.unwrap();
+    let fresh = Fresh {
+        store,
+        database,
+        folder,
+    };
+    fresh.admin(NO_AUTOVACUUM).await;
+    fresh
+}
+
+/// Turns that were made from something elsewhere, with their receipts, and a window of them.
+async fn say(fresh: &Fresh) {
+    let source = ContentSource {
+        guild: Some(GuildId::new(1)),
+        channel: ChannelId::new(8),
+        message: Some(MessageId::new(9_000)),
+        author: Some(UserId::new(4)),
+    };
+    for number in 1..=3 {
+        let rows = made_from(turn(member(1, 3), number, MARKER), &[source]);
+        let receipt = receipt(member(1, 3), number, NOW, &[source]);
+        fresh.store.append_with(&rows, &receipt).await.unwrap();
+        let saved = content::snapshot(rows);
+        fresh.store.save_snapshot(&saved).await.unwrap();
+    }
+}
 
 async fn dead(fresh: &Fresh) -> u64 {
     fresh.admin(DEAD).await[0][0]
@@ -127,6 +211,51 @@ async fn dead_rows_are_vacuumed_when_it_is_time() {
     fresh.store.tidy().await.unwrap();
     assert_eq!(dead(&fresh).await, 0);
     assert_eq!(fresh.texts(member(1, 3)).await.len(), 20);
+}
+
+#[tokio::test]
+async fn what_belongs_to_turns_is_vacuumed_too() {
+    let fresh = with_all_tables().await;
+    say(&fresh).await;
+    let gone = Purge::Channel(ChannelId::new(7));
+    fresh.store.purge(&gone).await.unwrap();
+    let is_clean = |table: &Table| table.vacuums > 0 && table.dead == 0;
+    let of_turns = |table: &&Table| OF_TURNS.contains(&&*table.name);
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        fresh.store.tidy().await.unwrap();
+        let tables = peoples(&fresh).await;
+        if tables.iter().filter(of_turns).all(is_clean) {
+            break;
+        }
+        assert!(Instant::now() < deadline, "{tables:#?}");
+        sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// A table that is new here has to be among those that are vacuumed.
+#[tokio::test]
+async fn every_table_of_people_is_vacuumed_after_an_erasure_and_rewritten_by_hand() {
+    let fresh = with_all_tables().await;
+    say(&fresh).await;
+    let before = peoples(&fresh).await;
+    let names: Vec<&str> = before.iter().map(|table| &*table.name).collect();
+    assert!(OF_TURNS.iter().all(|name| names.contains(name)));
+    fresh
+        .store
+        .purge(&Purge::User(UserId::new(3)))
+        .await
+        .unwrap();
+    let after = peoples(&fresh).await;
+    let missed: Vec<&Table> = after.iter().filter(|table| table.vacuums == 0).collect();
+    assert!(missed.is_empty(), "{missed:#?}");
+    fresh.store.vacuum().await.unwrap();
+    let after = peoples(&fresh).await;
+    let both = before.iter().zip(&after);
+    let kept: Vec<_> = both
+        .filter(|(before, after)| before.file == after.file)
+        .collect();
+    assert!(kept.is_empty(), "{kept:#?}");
 }
 
 /// Tidying does not wait for somebody who locks a table, and turns do not wait
