@@ -87,8 +87,8 @@ impl Memory {
             .is_none_or(|outputs| outputs.is_inline(bytes))
     }
 
-    /// What tools gave the asker in this conversation, for questions since its last clear, oldest first.
-    /// None if the store fails.
+    /// What tools gave the asker in this conversation for questions since its last clear,
+    /// oldest first. None if the store fails.
     pub async fn outputs_of(&self, ids: &Ids, place: &Place) -> Vec<ContextPointer> {
         let Some(outputs) = self.outputs() else {
             return Vec::new();
