@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -206,11 +207,7 @@ impl StateFile for Connections {
 }
 
 fn hash(token: &str) -> String {
-    let mut hex = String::new();
-    for byte in Sha256::digest(token.as_bytes()) {
-        hex.push_str(&format!("{byte:02x}"));
-    }
-    hex
+    HEXLOWER.encode(&Sha256::digest(token.as_bytes()))
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! Learns the weights of `engine/conversation` from annotated chats and writes them:
 //! `CLEW_CHATS=folder cargo bench -- learn`.
 
+mod names;
 mod net;
 
 use std::fs;
 
-use clew_context::engine::conversation::features::{
-    BEGIN, BELONG, BELONG_NAMES, GLANCE, PAIR_NAMES, PICK, REACH,
-};
+use clew_context::engine::conversation::features::{BEGIN, BELONG, GLANCE, PICK, REACH};
 use clew_context::engine::conversation::weights::{Net, UNITS, Weights};
 use clew_context::engine::conversation::{Sample, sample};
 
+use self::names::{BELONG_NAMES, PAIR_NAMES};
 use super::chats::{self, Chat, WINDOW};
 use super::quality::each;
 

@@ -259,12 +259,17 @@ impl Purge {
 
     /// Whether it removes a snapshot whole.
     pub fn takes_whole(&self, info: &ContextSnapshotInfo) -> bool {
+        self.takes_held(info.guild, info.owner, info.timestamp)
+    }
+
+    /// Whether it removes whatever this user had in that place at that time.
+    pub(crate) fn takes_held(&self, guild: Option<GuildId>, owner: UserId, at: UnixMillis) -> bool {
         match self {
             Self::Messages { .. } | Self::Edited { .. } | Self::Channel(_) => false,
-            Self::Guild(guild) => info.guild == Some(*guild),
-            Self::Member { guild, user } => info.guild == Some(*guild) && info.owner == *user,
-            Self::User(user) => info.owner == *user,
-            Self::Before(time) => info.timestamp < *time,
+            Self::Guild(of) => guild == Some(*of),
+            Self::Member { guild: of, user } => guild == Some(*of) && owner == *user,
+            Self::User(user) => owner == *user,
+            Self::Before(time) => at < *time,
         }
     }
 
@@ -283,7 +288,6 @@ impl Purge {
     /// What a receipt names elsewhere is only ids: a deletion or an edit there leaves
     /// it, the erasure of a person or a server does not.
     pub fn takes_receipt(&self, receipt: &StoredReceipt) -> bool {
-        let (guild, owner) = (receipt.guild, receipt.owner);
         match self {
             Self::Messages { channel, ids } => {
                 receipt.channel == *channel && receipt.message_ids().any(|id| ids.contains(&id))
@@ -294,12 +298,13 @@ impl Purge {
                 let mut people = receipt.everybody().into_iter();
                 people.any(|one| one.guild == Some(*of))
             }
-            Self::Member { guild: of, user } => guild == Some(*of) && owner == *user,
             Self::User(user) => {
                 let mut people = receipt.everybody().into_iter();
                 people.any(|one| one.author == Some(*user))
             }
-            Self::Before(time) => receipt.at < *time,
+            Self::Member { .. } | Self::Before(_) => {
+                self.takes_held(receipt.guild, receipt.owner, receipt.at)
+            }
         }
     }
 

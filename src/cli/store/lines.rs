@@ -1,11 +1,11 @@
 //! The lines that `export` and `backup` write, and how they are read again.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail, ensure};
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -36,11 +36,7 @@ impl Sum {
 
     /// As `sha256sum` prints it.
     fn hex(&self) -> String {
-        let mut hex = String::new();
-        for byte in self.digest.clone().finalize() {
-            let _ = write!(hex, "{byte:02x}");
-        }
-        hex
+        HEXLOWER.encode(&self.digest.clone().finalize())
     }
 }
 

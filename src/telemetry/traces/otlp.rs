@@ -1,6 +1,7 @@
 //! Spans, and their form in OTLP's JSON encoding: ids in hexadecimal, times and other 64-bit
 //! numbers as strings, enumerations as numbers.
 
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -65,8 +66,8 @@ impl Span {
 
     fn json(&self) -> Value {
         let mut span = json!({
-            "traceId": hex(&self.trace),
-            "spanId": hex(&self.id),
+            "traceId": HEXLOWER.encode(&self.trace),
+            "spanId": HEXLOWER.encode(&self.id),
             "name": self.name,
             "kind": self.kind as u8,
             "startTimeUnixNano": self.begins.to_string(),
@@ -76,7 +77,7 @@ impl Span {
             "status": {},
         });
         if let Some(parent) = &self.parent {
-            span["parentSpanId"] = hex(parent).into();
+            span["parentSpanId"] = HEXLOWER.encode(parent).into();
         }
         if self.is_error {
             span["status"] = json!({"code": ERROR});
@@ -134,12 +135,4 @@ fn typed(value: Value) -> Value {
 fn span_id() -> [u8; 8] {
     let (high, low) = Uuid::new_v4().as_u64_pair();
     (high ^ low).to_be_bytes()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
 }

@@ -37,7 +37,11 @@ const TIMED: [(&str, &str); 4] = [
     ("src/replay/turn.rs", "shows how long something took"),
 ];
 /// Where chance may be taken, and what for.
-const BY_CHANCE: [(&str, &str); 15] = [
+const BY_CHANCE: [(&str, &str); 16] = [
+    (
+        "crates/clew-mcp/src/connection.rs",
+        "when a list is read again",
+    ),
     (
         "crates/clew-store/src/files/folder.rs",
         "which lock a file has",

@@ -5,13 +5,13 @@
 //! Invariant: the guild file is never behind the session file's sequences, so that resuming
 //! from these makes it whole.
 
-use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, BufWriter, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
@@ -421,13 +421,7 @@ fn fingerprint(token: &str) -> String {
         return String::new();
     };
     mac.update(token.as_bytes());
-    let hash = mac.finalize().into_bytes();
-    let mut text = String::with_capacity(FINGERPRINT_BYTES * 2);
-    for byte in hash.iter().take(FINGERPRINT_BYTES) {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    HEXLOWER.encode(&mac.finalize().into_bytes()[..FINGERPRINT_BYTES])
 }
 
 /// The path with `suffix` appended to its name.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use data_encoding::HEXLOWER;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -65,12 +66,7 @@ fn safe(tool: &str) -> String {
 
 /// The first digits of a text's SHA-256.
 pub(super) fn hash(text: &[u8]) -> String {
-    let digest = Sha256::digest(text);
-    let mut digits = String::with_capacity(HASH_DIGITS);
-    for byte in digest.iter().take(HASH_DIGITS / 2) {
-        let _ = write!(digits, "{byte:02x}");
-    }
-    digits
+    HEXLOWER.encode(&Sha256::digest(text)[..HASH_DIGITS / 2])
 }
 
 /// JSON without spaces and with sorted keys, as a [`Map`] has them: equal for equal arguments.

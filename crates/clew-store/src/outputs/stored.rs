@@ -177,12 +177,8 @@ impl ContextPointer {
     /// Whether a purge names its owner, place or time.
     pub(super) fn is_named_by(&self, purge: &Purge) -> bool {
         match purge {
-            Purge::Messages { .. } | Purge::Edited { .. } => false,
             Purge::Channel(channel) => self.scope.channel() == Some(*channel),
-            Purge::Guild(guild) => self.guild == Some(*guild),
-            Purge::Member { guild, user } => self.guild == Some(*guild) && self.owner == *user,
-            Purge::User(user) => self.owner == *user,
-            Purge::Before(time) => self.time < *time,
+            _ => purge.takes_held(self.guild, self.owner, self.time),
         }
     }
 

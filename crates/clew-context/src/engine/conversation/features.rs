@@ -12,7 +12,8 @@ use crate::model::Speaker;
 pub const REACH: usize = 100;
 /// Features of a message and one that it may answer by which the likely ones are found.
 pub const GLANCE: usize = 28;
-/// Features of a message and a likely one; [`PAIR_NAMES`] names them, those at a glance first.
+/// Features of a message and a likely one, those at a glance first; `tests/bench/learn/names.rs` names
+/// them.
 pub const PAIR: usize = 38;
 /// Features of a message that may begin something new.
 pub const BEGIN: usize = 10;
@@ -43,77 +44,9 @@ const MOST_OVERLAP: f32 = 15.0;
 /// Below and above this a probability counts as that much.
 const SUREST: f32 = 1e-4;
 
-/// What the features of a pair are.
-pub const PAIR_NAMES: [&str; PAIR] = [
-    "ln of messages between",
-    "ln of minutes between",
-    "ln of the author's own messages between",
-    "rare words shared",
-    "the author's own latest",
-    "names its author",
-    "addressed to the author, who names nobody",
-    "addressed to somebody else",
-    "its author last addressed the author",
-    "is a question",
-    "is a question and this one is not",
-    "directly before",
-    "names its author, whose latest it is",
-    "by a third, to somebody named",
-    "addressed to the author, silent since",
-    "own, to somebody named",
-    "names others than its author",
-    "shared with the author's latest",
-    "shared with the latest to the author",
-    "shared with the latest of whom it names",
-    "the author's latest and whom it names",
-    "shared with the author's latest, naming nobody",
-    "ln of its words",
-    "rare words shared, by the words of both",
-    "ln of how often both addressed each other",
-    "by the author, times ln of minutes between",
-    "ln of minutes of the longest pause between",
-    "ln of its author's messages between",
-    "ln of the words of this one",
-    "this one begins by addressing somebody",
-    "this one is a question",
-    "answered by somebody",
-    "answered by the author",
-    "begins something new",
-    "shared with the message before this one",
-    "shared with its author's latest",
-    "ln of its conversation's messages since",
-    "shared with the author's messages, most",
-];
-
-/// Those of them by which one names the other's author, or both name the same person.
+/// Those features of a pair by which one names the other's author, or both name the same person.
 pub(super) const NAMING: [usize; 5] = [5, 6, 12, 13, 15];
 pub(super) const RARE_WORDS: usize = 3;
-
-/// What the features of the newest message and another are; shares as log odds.
-pub const BELONG_NAMES: [&str; BELONG] = [
-    "shared",
-    "shared with the author's latest",
-    "shared with the latest of whom it names",
-    "shared with the latest to the author",
-    "ln of messages between",
-    "by the author",
-    "by somebody it names",
-    "names the author",
-    "ln of minutes between",
-    "always 1",
-    "shared by the message after it",
-    "shared by the message before it",
-    "shared by the three surest",
-    "shared by the surest of its author",
-    "it names nobody",
-    "by the author, shared",
-    "ln of how often both addressed each other",
-    "ln of how many speak",
-    "ln of how many speak, times that of messages between",
-    "share of the messages that name somebody",
-    "that share, times ln of messages between",
-    "rare words shared with the question",
-];
 
 /// A number of messages or minutes, exact below 65,536.
 pub(super) fn number(count: usize) -> f32 {
