@@ -94,6 +94,8 @@ pub(super) struct Dispatcher {
     unplaced: HashMap<MessageId, TurnRequest>,
     /// What agent runs that are about to begin were told.
     run_orders: HashMap<InteractionId, Order>,
+    /// Shards of a new number whose first READY has not come.
+    renumbered: BTreeSet<u32>,
     tracker: TaskTracker,
     loop_events: mpsc::UnboundedSender<LoopEvent>,
     /// Whether nothing new may start.
@@ -138,6 +140,7 @@ impl Dispatcher {
             arrivals: HashMap::new(),
             unplaced: HashMap::new(),
             run_orders: HashMap::new(),
+            renumbered: BTreeSet::new(),
             tracker,
             loop_events,
             closed: false,
@@ -235,7 +238,9 @@ impl Dispatcher {
             }
             Event::GuildRemoved(guild) => {
                 self.guild_lost(guild);
-                self.guild_gone(shard, guild);
+                // Of what was only fetched there, nobody knows any more that it was there.
+                self.services.window().break_where(|_, of| of.is_none());
+                self.guilds_gone(shard, |gone| gone == guild);
                 self.reconcile(DiscordChange::GuildLeft(guild));
             }
             Event::GuildAvailable { guild, newest } => {
@@ -278,6 +283,7 @@ impl Dispatcher {
             self.connected.clear();
             self.down = (0..shards).map(|one| (one, Instant::now())).collect();
             self.catch_up.renumbered(shards);
+            self.renumbered = (0..shards).collect();
         }
         self.shards = shards;
         self.connected.insert(shard);
@@ -332,28 +338,30 @@ impl Dispatcher {
 
     /// Servers of a shard that READY does not name are left.
     fn left_unseen(&mut self, ready: &Ready, shard: u32) {
-        // Some Discord-compatible servers do not list them.
-        if ready.guilds.is_empty() {
+        // Some Discord-compatible servers do not list them. The READY of a new number of shards is
+        // older than what the former shards told.
+        if ready.guilds.is_empty() || self.renumbered.remove(&shard) {
             return;
         }
-        let asked_in = self.active.values().filter_map(|one| one.trigger.guild);
-        let known: BTreeSet<GuildId> = asked_in
-            .chain(self.services.connections.guilds())
-            .chain(self.progress().outages(shard))
-            .collect();
-        for guild in known {
-            if shard_of(guild, ready.shards) == Some(shard) && !ready.guilds.contains(&guild) {
-                self.guild_gone(shard, guild);
-            }
-        }
+        let is_of_shard = |guild| shard_of(guild, ready.shards) == Some(shard);
+        self.guilds_gone(shard, |guild| {
+            is_of_shard(guild) && !ready.guilds.contains(&guild)
+        });
     }
 
-    /// We are not in a server any more.
-    fn guild_gone(&mut self, shard: u32, guild: GuildId) {
-        self.progress().outage_over(shard, guild);
-        self.cancel_runs(|run| run.guild == Some(guild));
-        self.questions_gone(Some(guild), |asked| asked.guild == Some(guild));
-        self.services.connections.left(None, guild);
+    /// We are not in such servers any more.
+    fn guilds_gone(&mut self, shard: u32, are_left: impl Fn(GuildId) -> bool) {
+        let out: Vec<GuildId> = self.progress().outages(shard);
+        for guild in out.into_iter().filter(|guild| are_left(*guild)) {
+            self.progress().outage_over(shard, guild);
+        }
+        self.cancel_runs(|run| run.guild.is_some_and(&are_left));
+        self.questions_gone(None, |asked| asked.guild.is_some_and(&are_left));
+        for guild in self.services.connections.guilds() {
+            if are_left(guild) {
+                self.services.connections.left(None, guild);
+            }
+        }
     }
 
     /// A place is gone, with the questions that were asked there.
@@ -384,11 +392,10 @@ impl Dispatcher {
 
     fn guild_lost(&self, guild: GuildId) {
         let guild_state = &self.services.guild_state;
-        let may_be_of = |channel, of: Option<GuildId>| {
-            let of = of.or_else(|| guild_state.guild_of(channel));
-            of.is_none_or(|of| of == guild)
+        let is_of = |channel, of: Option<GuildId>| {
+            of.or_else(|| guild_state.guild_of(channel)) == Some(guild)
         };
-        self.services.window().break_where(may_be_of);
+        self.services.window().break_where(is_of);
         self.services.memory.missed(Missed::Guild(guild));
     }
 

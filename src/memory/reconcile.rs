@@ -85,8 +85,11 @@ impl Memory {
 
     /// An earlier process erased everything of a user at that time.
     pub fn was_erased(&self, user: UserId, at: UnixMillis) {
-        let noted = &self.changes.noted;
-        noted.gone(Party::User(user), &Purge::User(user), at);
+        let (noted, purge) = (&self.changes.noted, Purge::User(user));
+        noted.gone(Party::User(user), &purge, at);
+        if let Some(outputs) = &self.stores.outputs {
+            outputs.note(&purge, at);
+        }
     }
 
     /// A message was edited or deleted by an event that nobody could read.
@@ -187,22 +190,35 @@ impl Memory {
     /// taken from the queue is nowhere else. If a store is locked, full or gone,
     /// its change and those after it wait for the next save.
     pub async fn reconcile_all(&self) {
-        drop(self.reconciled().await);
+        let _doing = self.changes.doing.lock().await;
+        self.carry_out().await;
     }
 
     /// The same; while this is held, nothing else is carried out.
     pub(super) async fn reconciled(&self) -> tokio::sync::MutexGuard<'_, ()> {
         let doing = self.changes.doing.lock().await;
+        self.carry_out().await;
+        doing
+    }
+
+    /// The same; `None` if something waits for a store.
+    pub(super) async fn all_reconciled(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
+        let doing = self.changes.doing.lock().await;
+        self.carry_out().await.then_some(doing)
+    }
+
+    /// Returns whether nothing waits.
+    async fn carry_out(&self) -> bool {
         let changes = self.changes.take(together);
         for (at, change) in changes.iter().enumerate() {
             if !self.reconcile_one(change).await {
                 let overflow = self.changes.put_back(changes[at..].iter().cloned());
                 self.make_up_for(overflow);
-                return doing;
+                return false;
             }
         }
         self.changes.carried_out();
-        doing
+        true
     }
 
     /// Returns whether the change is finished: done, or not worth another try.
@@ -353,12 +369,13 @@ impl Memory {
         held.retain(|id| ids.contains(id));
         self.doubts.drop_questions(channel, &ids);
         // A tool may be reading those of which nothing is held.
-        let all = Purge::Messages { channel, ids };
-        let mut purged = self.purge_outputs(&all).await?;
+        let outputs = self.purge_outputs(&Purge::Messages { channel, ids }).await;
+        let mut purged = Purged::default();
         if !held.is_empty() {
             let ids = held.iter().copied().collect();
-            purged.merge(&self.purge(&Purge::Messages { channel, ids }).await?);
+            purged = self.purge(&Purge::Messages { channel, ids }).await?;
         }
+        purged.merge(&outputs?);
         self.doubts.settle(channel, held, self.now());
         Ok(purged)
     }

@@ -185,9 +185,11 @@ impl Memory {
 
     /// Servers of shards that were told.
     async fn sweep_departed(&self) {
-        // It may be told already that we are back.
-        self.reconcile_all().await;
         let heard = self.heard.lock().clone();
+        // It may have been told that we are back.
+        let Some(_doing) = self.all_reconciled().await else {
+            return;
+        };
         let is_told = |guild| {
             let mut heard = heard.iter();
             heard.any(|(shard, shards)| shard_of(guild, *shards) == Some(*shard))

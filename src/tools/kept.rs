@@ -24,7 +24,12 @@ pub(super) async fn kept(
 ) -> ToolResult {
     let known = result.sources.iter();
     let known: BTreeSet<ContentSource> = known.copied().collect();
-    let seen = asker.seen.difference(&known);
+    let mut seen = asker.seen.difference(&known).peekable();
+    // What was seen before this tool began was read since the question was asked.
+    let began = match seen.peek() {
+        Some(_) => asker.said.asked,
+        None => began,
+    };
     let made = MadeOutput {
         tool,
         args,

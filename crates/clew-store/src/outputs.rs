@@ -383,11 +383,16 @@ impl ToolOutputs {
     /// A file cannot be removed; its pointer is gone all the same, and the file
     /// goes with the next sweep.
     pub async fn purge(&self, purge: &Purge, at: UnixMillis) -> Result<u64, Error> {
-        self.index().note_purge(purge, at);
+        self.note(purge, at);
         self.resume().await?;
         let _changing = self.changing.lock().await;
         let reached = self.index().take(|pointer| pointer.is_reached_by(purge));
         self.remove(reached).await
+    }
+
+    /// Has a purge that is over refuse what comes too late for it, as [`purge`](Self::purge) does.
+    pub fn note(&self, purge: &Purge, at: UnixMillis) {
+        self.index().note_purge(purge, at);
     }
 
     /// Removes the outputs of one conversation, and refuses those for questions from

@@ -14,7 +14,8 @@ use clew_context::model::RoleId;
 use clew_store::model::StoredRole;
 
 impl ToolLoop<'_> {
-    /// Whether the model has read what came from elsewhere in this turn: links, what any tool gave.
+    /// Whether the model has read what came from elsewhere in this turn: links, what any tool gave,
+    /// what stored answers were made from.
     pub(super) fn has_read_elsewhere(&self, asker: &Asker<'_>) -> bool {
         let mut results = self.rounds.iter().flat_map(|round| &round.calls);
         !asker.seen.is_empty()
