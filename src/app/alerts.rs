@@ -59,6 +59,8 @@ struct Telling {
 enum Phase {
     /// Nothing can be told of it.
     Quiet,
+    /// It stands by, and the store can be asked.
+    StandsBy,
     /// It starts. If that lasts, it is for this trouble.
     Starts(Trouble),
     Runs(Arc<Watched>),
@@ -95,7 +97,7 @@ impl Alerter {
 
     /// The process stands by; if a trouble keeps it from knowing whether to, that is told.
     pub(super) fn stands_by(&self, trouble: Option<Trouble>) {
-        self.enter(trouble.map_or(Phase::Quiet, Phase::Starts));
+        self.enter(trouble.map_or(Phase::StandsBy, Phase::Starts));
     }
 
     /// Looks for troubles and tells of them from now on.
@@ -179,6 +181,14 @@ impl Teller {
             let phase = phases.borrow_and_update().clone();
             match phase {
                 Phase::Quiet => drop(phases.changed().await),
+                // Nothing is known of the other troubles.
+                Phase::StandsBy if self.alerts.told().contains(&Trouble::Store) => {
+                    let mut there = self.alerts.told().clone();
+                    there.remove(&Trouble::Store);
+                    self.tell(&there).await;
+                    let _ = timeout(self.pause, phases.changed()).await;
+                }
+                Phase::StandsBy => drop(phases.changed().await),
                 Phase::Starts(trouble) => {
                     let mut pause = START;
                     while timeout(pause, phases.changed()).await.is_err() {

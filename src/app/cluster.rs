@@ -193,10 +193,7 @@ pub(super) async fn folder(
         }
         return Ok(StateFolder::local(config.state_dir.clone()));
     };
-    if let Some(monitor) = monitor {
-        monitor.standing_by();
-    }
-    let tenure = stand_by(cluster, alerter).await?;
+    let tenure = stand_by(cluster, alerter, monitor).await?;
     if let Some(monitor) = monitor {
         monitor.starting();
     }
@@ -331,8 +328,15 @@ async fn take_along(
 ///
 /// # Errors
 /// What only a person can mend.
-async fn stand_by(cluster: &dyn Cluster, alerter: &Alerter) -> Result<Arc<dyn Tenure>, Error> {
+async fn stand_by(
+    cluster: &dyn Cluster,
+    alerter: &Alerter,
+    monitor: Option<&Monitor>,
+) -> Result<Arc<dyn Tenure>, Error> {
     let mut said = None;
+    if let Some(monitor) = monitor {
+        monitor.standing_by("cluster: nobody has said yet who is the bot");
+    }
     loop {
         let waits = match cluster.ask().await {
             Ok(Asked::Ours(tenure)) => {
@@ -350,7 +354,7 @@ async fn stand_by(cluster: &dyn Cluster, alerter: &Alerter) -> Result<Arc<dyn Te
         };
         let pause = waits.pause();
         if said.as_ref() != Some(&waits) {
-            waits.told(alerter);
+            waits.told(alerter, monitor);
             said = Some(waits);
         }
         sleep(pause).await;
@@ -438,18 +442,26 @@ impl Waits {
         }
     }
 
-    fn told(&self, alerter: &Alerter) {
-        match self {
+    fn told(&self, alerter: &Alerter, monitor: Option<&Monitor>) {
+        let why = match self {
             Self::Another(holder) => {
                 tracing::info!(holder, "another process is the bot: standing by");
+                "cluster: another process is the bot, this one stands by"
             }
-            Self::Stranger(error) => tracing::warn!(error, "standing by until that one ends"),
+            Self::Stranger(error) => {
+                tracing::warn!(error, "standing by until that one ends");
+                "cluster: a process of no cluster has the store, this one stands by"
+            }
             Self::Store(error) => {
                 tracing::warn!(
                     error,
                     "the store cannot be asked who is the bot: trying again"
                 );
+                "store: it cannot be asked who is the bot"
             }
+        };
+        if let Some(monitor) = monitor {
+            monitor.standing_by(why);
         }
         let of_store = matches!(self, Self::Store(_));
         alerter.stands_by(of_store.then_some(Trouble::Store));

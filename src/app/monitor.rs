@@ -56,8 +56,8 @@ struct Watched {
 /// How far the bot has come.
 #[derive(Clone)]
 enum Phase {
-    /// Another process of the cluster is the bot.
-    StandingBy,
+    /// It is not the bot, and why.
+    StandingBy(&'static str),
     /// The store is being opened.
     Starting,
     /// The loop runs.
@@ -110,9 +110,9 @@ impl Monitor {
         }
     }
 
-    /// It waits until it is its turn to be the bot.
-    pub(super) fn standing_by(&self) {
-        *self.watched.phase.lock() = Phase::StandingBy;
+    /// It waits until it is its turn to be the bot, for this reason.
+    pub(super) fn standing_by(&self, why: &'static str) {
+        *self.watched.phase.lock() = Phase::StandingBy(why);
     }
 
     /// The store is about to be opened.
@@ -198,7 +198,7 @@ impl Watched {
                 let asked = timeout(LOOP_ANSWERS, self.ask(loop_events)).await;
                 asked.ok().flatten()
             }
-            Phase::StandingBy | Phase::Starting | Phase::Stopping(_) => None,
+            Phase::StandingBy(_) | Phase::Starting | Phase::Stopping(_) => None,
         };
         // The phase may have changed while the loop was asked.
         Look {
@@ -230,9 +230,7 @@ impl Look {
     /// What keeps the bot from answering as it should, a line each.
     fn missing(&self) -> Vec<String> {
         let services = match &self.phase {
-            Phase::StandingBy => {
-                return vec!["cluster: another process is the bot, this one stands by".to_owned()];
-            }
+            Phase::StandingBy(why) => return vec![(*why).to_owned()],
             Phase::Starting => return vec!["store: it is not open yet".to_owned()],
             Phase::Stopping(_) => return vec!["process: it is stopping".to_owned()],
             Phase::Running(services, _) => services,
@@ -264,7 +262,7 @@ impl Look {
 
     fn gauges(&self) -> Gauges {
         let services = match &self.phase {
-            Phase::StandingBy | Phase::Starting => None,
+            Phase::StandingBy(_) | Phase::Starting => None,
             Phase::Running(services, _) | Phase::Stopping(services) => Some(services),
         };
         Gauges {

@@ -1,6 +1,7 @@
 //! The file in the state folder with the tokens used today, so that a restart gives
 //! nobody their share again. It holds ids and numbers, of one day.
 
+use std::mem;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,15 +33,19 @@ pub(super) fn load(state_dir: &Path) -> UsedTokens {
 /// Keeps the file up to date until the end.
 pub(super) async fn keep(meter: Arc<TokenMeter>, folder: StateFolder, ends: CancellationToken) {
     let mut saved = load(folder.dir());
+    let mut failed = false;
     loop {
         let is_last = ends.run_until_cancelled(sleep(SAVE_EVERY)).await.is_none();
         let used = meter.used();
         // No file without a count; but what is over leaves it.
         if used != saved && !(used.is_empty() && saved.is_empty()) {
-            saved = used;
-            if let Err(error) = state_file::write(&folder, FILE, &saved).await {
-                tracing::warn!(path = %folder.path(FILE).display(), %error,
-                    "today's tokens cannot be written: after a restart they are counted from zero");
+            match state_file::write(&folder, FILE, &used).await {
+                Ok(()) => (saved, failed) = (used, false),
+                Err(error) if !mem::replace(&mut failed, true) => {
+                    tracing::warn!(path = %folder.path(FILE).display(), %error,
+                        "today's tokens cannot be written: after a restart they are counted from the last that were");
+                }
+                Err(_) => {}
             }
         }
         if is_last {
