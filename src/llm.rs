@@ -35,7 +35,7 @@ use crate::model::{ToolDefinition, Vision};
 use clew_context::model::{ChatMessage, Secret, ToolCall};
 use clew_context::outside::Http;
 
-use self::capabilities::Capabilities;
+use self::capabilities::{Capabilities, Extra};
 pub use self::error::{Error, SetupError};
 pub use self::estimate::{IMAGE_TOKENS, estimated, tokens};
 pub use self::meter::TokenMeter;
@@ -195,7 +195,9 @@ impl Client {
     pub fn takes_images(&self) -> bool {
         let model = &self.settings.model;
         match self.settings.vision {
-            Vision::Auto => self.capabilities.takes_images(model, Instant::now()),
+            Vision::Auto => self
+                .capabilities
+                .takes(Extra::Images, model, Instant::now()),
             Vision::On => true,
             Vision::Off => false,
         }
@@ -204,7 +206,7 @@ impl Client {
     /// The model has answered a request with images.
     pub fn took_images(&self) {
         let model = &self.settings.model;
-        self.capabilities.took_images(model, Instant::now());
+        self.capabilities.took(Extra::Images, model, Instant::now());
     }
 
     /// A request was refused because of its images, perhaps since the model takes none at
@@ -217,7 +219,8 @@ impl Client {
         }
         if by_model {
             tracing::info!(%model, "the model refuses images: it is asked without them");
-            self.capabilities.refused_images(model, Instant::now());
+            self.capabilities
+                .refused(Extra::Images, model, Instant::now());
         }
         true
     }

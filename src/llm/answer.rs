@@ -46,6 +46,10 @@ impl ArrivingAnswer {
         self.bytes > 0
     }
 
+    pub(super) fn has_calls(&self) -> bool {
+        !self.calls.is_empty()
+    }
+
     /// Whether the rest is not taken any more.
     pub(super) fn is_cut_off(&self) -> bool {
         self.is_cut_off
@@ -87,8 +91,7 @@ impl ArrivingAnswer {
     pub(super) fn end(&mut self) -> Result<(), Error> {
         self.flush();
         let finish_reason = self.finish_reason();
-        let has_calls = !self.calls.is_empty();
-        if !self.has_text() && !has_calls {
+        if !self.has_text() && !self.has_calls() {
             return Err(Error::Empty { finish_reason });
         }
         // Of an answer that was cut off, the last call may be incomplete.
@@ -110,9 +113,7 @@ impl ArrivingAnswer {
         let reason = self.finish_reason.unwrap_or(FinishReason::Stop);
         match reason {
             _ if self.is_cut_off => FinishReason::CutOff,
-            FinishReason::Stop | FinishReason::Other if !self.calls.is_empty() => {
-                FinishReason::ToolCalls
-            }
+            FinishReason::Stop | FinishReason::Other if self.has_calls() => FinishReason::ToolCalls,
             reason => reason,
         }
     }

@@ -1,5 +1,5 @@
 //! What was learnt about a server: which parameters it accepts, how long a prompt to each
-//! model may be, and whether that takes images. Shared by the clients of all its models.
+//! model may be, and whether that takes images and tools. Shared by the clients of all its models.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,8 +28,15 @@ struct ModelCapabilities {
     dialect: Dialect,
     /// The most tokens of a prompt, and until when that applies.
     room: Option<(usize, Instant)>,
-    /// Whether it takes images, and until when that applies; none before it was tried.
-    images: Option<(bool, Instant)>,
+    /// Whether it takes each extra, and until when that applies; none before it was tried.
+    extras: [Option<(bool, Instant)>; 2],
+}
+
+/// What a request may have and a model refuse.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Extra {
+    Images,
+    Tools,
 }
 
 impl Capabilities {
@@ -64,34 +71,34 @@ impl Capabilities {
         });
     }
 
-    /// Whether images may be sent to a model: unless it refused some.
-    pub(super) fn takes_images(&self, model: &str, now: Instant) -> bool {
-        self.images(model, now) != Some(false)
+    /// Whether an extra may be sent to a model: unless it refused it.
+    pub(super) fn takes(&self, extra: Extra, model: &str, now: Instant) -> bool {
+        self.taken(extra, model, now) != Some(false)
     }
 
-    /// A model refused images. That counts only if it has not taken any lately: then these
-    /// ones are to blame, and whoever posted them takes them from nobody else.
-    pub(super) fn refused_images(&self, model: &str, now: Instant) {
-        if self.images(model, now).is_none() {
-            self.learn_images(model, false, now);
+    /// A model refused an extra. That counts only if it has not taken any lately: then this one
+    /// is to blame, and whoever posted or caused it takes them from nobody else.
+    pub(super) fn refused(&self, extra: Extra, model: &str, now: Instant) {
+        if self.taken(extra, model, now).is_none() {
+            self.learn(extra, model, false, now);
         }
     }
 
-    pub(super) fn took_images(&self, model: &str, now: Instant) {
-        self.learn_images(model, true, now);
+    pub(super) fn took(&self, extra: Extra, model: &str, now: Instant) {
+        self.learn(extra, model, true, now);
     }
 
-    fn images(&self, model: &str, now: Instant) -> Option<bool> {
+    fn taken(&self, extra: Extra, model: &str, now: Instant) -> Option<bool> {
         self.with(|known| {
-            let (takes, until) = known.models.get(model)?.images?;
+            let (takes, until) = known.models.get(model)?.extras[extra as usize]?;
             (now < until).then_some(takes)
         })
     }
 
-    fn learn_images(&self, model: &str, takes: bool, now: Instant) {
+    fn learn(&self, extra: Extra, model: &str, takes: bool, now: Instant) {
         self.with(|known| {
             let own = known.models.entry(model.to_owned()).or_default();
-            own.images = Some((takes, now + LEARNT_LASTS));
+            own.extras[extra as usize] = Some((takes, now + LEARNT_LASTS));
         });
     }
 
@@ -118,27 +125,32 @@ mod tests {
     }
 
     #[test]
-    fn images_are_learnt_by_model_and_for_an_hour() {
-        let learnt = Capabilities::default();
-        let now = Instant::now();
-        assert!(learnt.takes_images("blind", now), "tried first");
-        learnt.refused_images("blind", now);
-        let later = now + LEARNT_LASTS - Duration::from_millis(1);
-        assert!(!learnt.takes_images("blind", later));
-        assert!(learnt.takes_images("other", later));
-        assert!(learnt.takes_images("blind", now + LEARNT_LASTS));
+    fn extras_are_learnt_by_model_and_for_an_hour() {
+        for (extra, other) in [(Extra::Images, Extra::Tools), (Extra::Tools, Extra::Images)] {
+            let learnt = Capabilities::default();
+            let now = Instant::now();
+            assert!(learnt.takes(extra, "small", now), "tried first");
+            learnt.refused(extra, "small", now);
+            let later = now + LEARNT_LASTS - Duration::from_millis(1);
+            assert!(!learnt.takes(extra, "small", later));
+            assert!(learnt.takes(other, "small", later));
+            assert!(learnt.takes(extra, "large", later));
+            assert!(learnt.takes(extra, "small", now + LEARNT_LASTS));
+        }
     }
 
-    /// Somebody posts what no model can read.
+    /// Somebody posts what no model can read, or makes tools give it.
     #[test]
-    fn a_model_that_took_images_is_not_blamed_for_one_that_it_refuses() {
-        let learnt = Capabilities::default();
-        let now = Instant::now();
-        learnt.took_images("seeing", now);
-        learnt.refused_images("seeing", now);
-        assert!(learnt.takes_images("seeing", now));
-        let later = now + LEARNT_LASTS;
-        learnt.refused_images("seeing", later);
-        assert!(!learnt.takes_images("seeing", later), "it may have changed");
+    fn a_model_that_took_an_extra_is_not_blamed_for_one_that_it_refuses() {
+        for extra in [Extra::Images, Extra::Tools] {
+            let learnt = Capabilities::default();
+            let now = Instant::now();
+            learnt.took(extra, "able", now);
+            learnt.refused(extra, "able", now);
+            assert!(learnt.takes(extra, "able", now));
+            let later = now + LEARNT_LASTS;
+            learnt.refused(extra, "able", later);
+            assert!(!learnt.takes(extra, "able", later), "it may have changed");
+        }
     }
 }

@@ -13,8 +13,6 @@ const COMPLETION_TOKENS: u8 = 1;
 const NO_STREAM_OPTIONS: u8 = 1 << 1;
 /// Send no `temperature`, for models with a fixed one.
 const NO_TEMPERATURE: u8 = 1 << 2;
-/// Offer no tools, for models that call none; what tools gave is sent as text.
-const NO_TOOLS: u8 = 1 << 3;
 
 /// The flags that apply to all models of a server. The others apply to one model.
 const OF_SERVER: u8 = COMPLETION_TOKENS | NO_STREAM_OPTIONS;
@@ -49,16 +47,9 @@ impl Dialect {
         self.0 & NO_TEMPERATURE == 0
     }
 
-    pub(super) fn offers_tools(self) -> bool {
-        self.0 & NO_TOOLS == 0
-    }
-
     /// A dialect without the parameter that the server rejected by name. None if
     /// that has been tried already, so that each change is made only once.
-    pub(super) fn corrected_by(self, error: &Error, has_tools: bool) -> Option<Self> {
-        if has_tools && self.offers_tools() && refuses_tools(error) {
-            return Some(Self(self.0 | NO_TOOLS));
-        }
+    pub(super) fn corrected_by(self, error: &Error) -> Option<Self> {
         let Error::Rejected { message, .. } = error else {
             return None;
         };
@@ -69,12 +60,23 @@ impl Dialect {
     }
 }
 
-/// Whether a request with tools was refused because of them: by 400 or 422 (Ollama,
-/// vLLM, `LiteLLM`), 404 (`OpenRouter`), or 500 and 501 (llama.cpp without `--jinja`).
-fn refuses_tools(error: &Error) -> bool {
-    let Some((message, is_surely_ours)) = error.objection() else {
-        return false;
-    };
-    let says = |words: [&str; 2]| words.iter().any(|word| message.contains(word));
-    says(["tool", "function"]) && (is_surely_ours || says(["support", "jinja"]))
+/// Words by which an error says that tools are not known.
+const UNKNOWN: [&str; 7] = [
+    "support",
+    "requires --",
+    "not permitted",
+    "not enabled",
+    "jinja",
+    "unknown field",
+    "unrecogni",
+];
+
+/// Whether a request with tools was refused because of them, and if so, whether the model
+/// seems to know none: with 400 or 422 (Ollama, vLLM, `LiteLLM`), 404 (`OpenRouter`), or 500
+/// and 501 (llama.cpp without `--jinja`). Otherwise what is sent of them is to blame.
+pub(super) fn refuses_tools(error: &Error) -> Option<bool> {
+    let (message, is_surely_ours) = error.objection()?;
+    let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
+    let knows_none = says(&UNKNOWN);
+    (says(&["tool", "function"]) && (is_surely_ours || knows_none)).then_some(knows_none)
 }

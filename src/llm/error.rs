@@ -168,9 +168,18 @@ impl Error {
     }
 
     /// The same error with a message that is safe to log.
-    pub(super) fn redacted(mut self, redactor: &Redactor<'_>) -> Self {
+    pub(super) fn redacted(self, redactor: &Redactor<'_>) -> Self {
+        self.with_message(|message| redactor.clean(message))
+    }
+
+    /// The same error without what its message quotes, to be judged by.
+    pub(super) fn without_prompt(self, redactor: &Redactor<'_>) -> Self {
+        self.with_message(|message| redactor.without_prompt(message))
+    }
+
+    fn with_message(mut self, change: impl FnOnce(&str) -> String) -> Self {
         if let Some(message) = self.message_mut() {
-            *message = redactor.clean(message);
+            *message = change(message);
         }
         self
     }

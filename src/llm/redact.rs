@@ -30,9 +30,13 @@ impl<'a> Redactor<'a> {
         Self { key, prompt }
     }
 
-    /// The message on one line, shortened, without key, prompt and control
-    /// characters.
+    /// The message as below, shortened.
     pub(super) fn clean(&self, message: &str) -> String {
+        cut(&self.without_prompt(message), MAX_MESSAGE_CHARS, "...")
+    }
+
+    /// The message on one line, without key, prompt and control characters.
+    pub(super) fn without_prompt(&self, message: &str) -> String {
         let mut message = message.to_owned();
         if let Some(key) = self.key.map(Secret::expose)
             && !key.is_empty()
@@ -48,8 +52,7 @@ impl<'a> Redactor<'a> {
                 message = message.replace(line, "[prompt]");
             }
         }
-        let message = on_one_line(&self.without_echo(&message));
-        cut(&message, MAX_MESSAGE_CHARS, "...")
+        on_one_line(&self.without_echo(&message))
     }
 }
 

@@ -7,6 +7,8 @@ use futures_util::{Stream, StreamExt};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::answer::ArrivingAnswer;
+use super::capabilities::Extra;
+use super::dialect::{Dialect, refuses_tools};
 use super::meter::{Charge, TokenAccount};
 use super::redact::Redactor;
 use super::stream::{self, AnswerPieces, WITHOUT_END};
@@ -35,6 +37,7 @@ pub(super) struct RequestLimits {
 pub(super) struct ModelRequest<'a> {
     client: &'a Client,
     prompt: &'a [ChatMessage],
+    /// None from when they were refused; what tools gave is then sent as text.
     tools: &'a [ToolDefinition],
     limits: RequestLimits,
     account: Option<&'a TokenAccount>,
@@ -128,7 +131,11 @@ impl<'a> ModelRequest<'a> {
             capabilities,
             ..
         } = self.client;
-        let dialect = capabilities.dialect(&settings.model);
+        let model = &settings.model;
+        let dialect = capabilities.dialect(model);
+        if !capabilities.takes(Extra::Tools, model, Instant::now()) {
+            self.tools = &[];
+        }
         let charge = |account| Charge::new(account, self.prompt);
         self.charge = self.account.map(charge);
         let error = match self.client.post(self.prompt, self.tools, dialect).await {
@@ -137,7 +144,7 @@ impl<'a> ModelRequest<'a> {
                     RequestState::Reading(stream::pieces(response, settings.timeout).await?);
                 return Ok(None);
             }
-            Err(error) => error,
+            Err(error) => error.without_prompt(&self.redactor()),
         };
         let failed = Instant::now();
         if !matches!(error, Error::Timeout)
@@ -146,9 +153,7 @@ impl<'a> ModelRequest<'a> {
             charge.waive();
         }
         let names_images = self.has_images() && vision::names_images(&error);
-        if !names_images && let Some(better) = dialect.corrected_by(&error, !self.tools.is_empty())
-        {
-            capabilities.learn_dialect(&settings.model, better);
+        if !names_images && self.corrects(&error, dialect) {
             return Ok(Some((error, failed)));
         }
         let error = self.blamed(error);
@@ -162,7 +167,31 @@ impl<'a> ModelRequest<'a> {
         }
     }
 
+    /// Whether something that the server rejected is left out or replaced from now on: what may
+    /// be the fault of this request's tools, in this request only.
+    fn corrects(&mut self, error: &Error, dialect: Dialect) -> bool {
+        let (capabilities, model) = (&self.client.capabilities, self.client.model());
+        if !self.tools.is_empty()
+            && let Some(knows_none) = refuses_tools(error)
+        {
+            self.tools = &[];
+            if knows_none {
+                capabilities.refused(Extra::Tools, model, Instant::now());
+            }
+            return true;
+        }
+        let better = dialect.corrected_by(error);
+        let learnt = better.map(|better| capabilities.learn_dialect(model, better));
+        learnt.is_some()
+    }
+
     fn finish(&mut self) {
+        if self.answer.has_calls() && !self.tools.is_empty() {
+            let model = self.client.model();
+            self.client
+                .capabilities
+                .took(Extra::Tools, model, Instant::now());
+        }
         self.state = RequestState::Over(self.answer.end().err());
     }
 
@@ -194,9 +223,12 @@ impl<'a> ModelRequest<'a> {
         images.next().is_some()
     }
 
+    fn redactor(&self) -> Redactor<'a> {
+        Redactor::new(self.client.settings.api_key.as_ref(), self.prompt)
+    }
+
     fn redacted(&self, error: Error) -> Error {
-        let key = self.client.settings.api_key.as_ref();
-        error.redacted(&Redactor::new(key, self.prompt))
+        error.redacted(&self.redactor())
     }
 
     /// How long to wait before a second attempt; none if that would not help, or if

@@ -65,8 +65,7 @@ impl<'a> RequestBody<'a> {
         tools: &'a [ToolDefinition],
         dialect: Dialect,
     ) -> Self {
-        let offered = tools.iter().filter(|_| dialect.offers_tools());
-        let tools: Vec<RequestTool> = offered.map(RequestTool::new).collect();
+        let tools: Vec<RequestTool> = tools.iter().map(RequestTool::new).collect();
         let limit = Some(settings.max_output_tokens);
         let (max_tokens, max_completion_tokens) = if dialect.says_completion_tokens() {
             (None, limit)

@@ -206,6 +206,56 @@ async fn an_error_that_only_names_a_tool_costs_no_tools() {
     );
 }
 
+/// Which requests offered tools, after one question to each part of a script.
+async fn offered(script: Vec<Vec<Behaviour>>) -> Vec<bool> {
+    let server = FakeModel::start().await;
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
+    for behaviours in script {
+        for behaviour in behaviours {
+            server.script(behaviour);
+        }
+        let steps = steps_with(&client, &prompt(), TOOLS).await;
+        assert!(matches!(steps.last(), Some(Ok(AnswerStep::End(_)))));
+    }
+    let requests = server.requests();
+    let offers = requests.iter().map(|one| one.get("tools").is_some());
+    offers.collect()
+}
+
+/// What one request has of tools may be refused: it is made without, and the next one with them.
+#[tokio::test]
+async fn a_refusal_of_what_one_request_has_costs_it_alone_its_tools() {
+    for said in [
+        "Unexpected role 'user' after role 'tool'",
+        "Invalid 'tools[0].function.name'",
+    ] {
+        let refused = vec![Behaviour::status(400, said)];
+        let offered = offered(vec![vec![], refused, vec![]]).await;
+        assert_eq!(offered, [true, true, false, true], "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_model_that_has_called_a_tool_is_not_taken_to_have_none() {
+    let called = vec![Behaviour::calls("", &[("forget", "{}")])];
+    let refused = vec![Behaviour::status(400, "this image does not support tools")];
+    let offered = offered(vec![called, refused, vec![]]).await;
+    assert_eq!(offered, [true, true, false, true]);
+}
+
+/// Servers quote what they refuse, and anybody may write the name of a parameter.
+#[tokio::test]
+async fn what_an_error_quotes_of_the_prompt_corrects_nothing() {
+    let server = FakeModel::start().await;
+    let client = alone(settings(server.url(), PATIENT)).unwrap();
+    let words = "which models support no tools or no temperature?";
+    let prompt = [ChatMessage::new(Role::User, words)];
+    server.script(Behaviour::status(400, &format!("cannot read \"{words}\"")));
+    let steps = steps_with(&client, &prompt, TOOLS).await;
+    assert!(matches!(steps.as_slice(), [Err(_)]), "{steps:?}");
+    assert_eq!(server.requests().len(), 1);
+}
+
 /// The steps that come of a body: pieces of text, calls, and how it ended.
 async fn check(body: Behaviour, expected_text: &[&str], expected: &[ToolCall], end: &str) {
     let server = FakeModel::start().await;
