@@ -13,15 +13,18 @@ const IMAGES: [&str; 6] = [
 ];
 
 /// Words about these images alone: another one may be taken.
-const THESE_IMAGES: [&str; 15] = [
+const THESE_IMAGES: [&str; 18] = [
     "format",
     "decod",
     "corrupt",
     "download",
     "invalid image",
     "valid image",
+    "image is not valid",
     "unsupported image",
     "process image",
+    "process input image",
+    "mime type",
     "load image",
     "identify image",
     "dimension",
@@ -114,6 +117,13 @@ mod tests {
                 these,
             ),
             (400, "Could not process image", these),
+            (400, "Provided image is not valid.", these),
+            (
+                400,
+                "Unable to process input image. Please retry or report in https://example.org",
+                these,
+            ),
+            (400, "Unsupported MIME type: image/gif", these),
             (400, "Failed to load image or audio file", these),
             (400, "image exceeds 5 MB maximum", these),
             (400, "no reason", these),
