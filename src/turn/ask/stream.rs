@@ -150,7 +150,7 @@ pub(super) async fn stream(
                     tracing::debug!(bytes, "the model called a tool, and none was offered");
                 }
                 Ok(AnswerStep::End(end)) => {
-                    let end = if calls.is_empty() { end.with_text(&said.text) } else { Ok(end) };
+                    let end = if calls.is_empty() { end.with_text(said.own()) } else { Ok(end) };
                     break Streamed::Model { said, calls, end };
                 }
                 Err(error) => {

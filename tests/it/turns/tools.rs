@@ -161,13 +161,13 @@ async fn calls_of_one_answer_run_together_and_keep_their_order() {
 async fn after_the_last_round_the_model_is_asked_without_tools() {
     let p = place(&[("TOOL_MAX_ROUNDS", "2")]).await;
     let bot = p.start().await;
-    for page in ["5", "6", "7"] {
+    for (page, words) in [("5", "Let me look."), ("6", ""), ("7", "")] {
         let arguments = json!({"before": page}).to_string();
         let calls = [("list_thread", arguments.as_str())];
-        p.stage.model.script(Behaviour::calls("", &calls));
+        p.stage.model.script(Behaviour::calls(words, &calls));
     }
     p.post(p.channel, p.ada, p.to_us("go on"));
-    p.answer(p.channel, 1).await;
+    p.wait_for(p.channel, "Let me look.\n\nok").await;
     let requests = p.stage.model.requests();
     // The third call was not to be, and what a model has no word for is asked again.
     let offered: Vec<bool> = requests.iter().map(offers).collect();
