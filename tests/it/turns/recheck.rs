@@ -126,6 +126,21 @@ async fn what_is_edited_while_an_image_is_fetched_is_asked_with_as_it_reads_then
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_that_is_removed_while_an_image_is_fetched_is_not_asked_with() {
+    let asked = asked_after(async |p, theirs| {
+        let discord = &p.stage.discord;
+        let mut edit = discord.message_object(p.channel, theirs.here);
+        edit["guild_id"] = json!(p.guild.to_string());
+        edit["attachments"] = json!([]);
+        edit["edited_timestamp"] = json!("2100-01-01T00:00:00.000000+00:00");
+        discord.dispatch_raw("MESSAGE_UPDATE", &edit.to_string());
+    })
+    .await;
+    assert_eq!(asked.matches(MARK).count(), 2, "{asked}");
+    assert_eq!(asked.matches("image_url\":{").count(), 2, "{asked}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn who_opts_out_while_an_image_is_fetched_is_not_asked_with() {
     let asked = asked_after(async |p, _| p.opts_out(p.boris).await).await;
     assert!(!asked.contains(MARK) && !asked.contains("b.gif"), "{asked}");

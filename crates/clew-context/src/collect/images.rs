@@ -41,7 +41,7 @@ pub async fn collect_images<S: Source>(
         let images = files.iter().map(|file| async {
             Some(MessageImage {
                 message: at.1,
-                name: file.filename.clone(),
+                file: file.clone(),
                 image: fetcher.image(file).await?,
             })
         });

@@ -38,8 +38,8 @@ pub struct ImageFile {
 pub struct MessageImage {
     /// The message.
     pub message: MessageId,
-    /// The file's name.
-    pub name: Box<str>,
+    /// The file.
+    pub file: Attachment,
     /// The image.
     pub image: Image,
 }
@@ -69,7 +69,7 @@ pub fn files(collected: &Collected, prepared: &Prepared, limits: &ImageLimits) -
         .collect()
 }
 
-/// The prompt with those of the images whose messages it shows.
+/// The prompt with those of the images whose messages it shows, if they still have the files.
 pub fn with_images(
     collected: &Collected,
     prepared: &Prepared,
@@ -77,10 +77,10 @@ pub fn with_images(
 ) -> Vec<ChatMessage> {
     let (mut lines, mut shown) = (String::new(), Vec::new());
     for one in images {
-        let Some(whose) = whose(collected, prepared, one.message) else {
+        let Some(whose) = whose(collected, prepared, one) else {
             continue;
         };
-        let name = one_line(&one.name, MAX_NAME_CHARS);
+        let name = one_line(&one.file.filename, MAX_NAME_CHARS);
         let number = shown.len() + 1;
         lines.push_str(&format!("{number}: \"{name}\" of {whose}\n"));
         shown.push(one.image.clone());
@@ -132,13 +132,18 @@ const fn rank(place: BlockPlace) -> u8 {
 }
 
 /// Where an image comes from, in the words of the prompt; `None` if the prompt does not
-/// show that message.
-fn whose(collected: &Collected, prepared: &Prepared, message: MessageId) -> Option<String> {
-    if message == collected.trigger().id {
-        return Some(format!("{}'s question", prepared.asker));
+/// show that message with the file.
+fn whose(collected: &Collected, prepared: &Prepared, image: &MessageImage) -> Option<String> {
+    let has_file = |message: &Message| {
+        let mut files = message.extras.iter().flat_map(|extras| extras.files());
+        files.any(|file| file.is_same(&image.file))
+    };
+    let trigger = collected.trigger();
+    if image.message == trigger.id {
+        return has_file(trigger).then(|| format!("{}'s question", prepared.asker));
     }
     let mut items = prepared.adopted.iter().chain(prepared.block.items());
-    let item = items.find(|item| item.message.id == message)?;
+    let item = items.find(|item| item.message.id == image.message && has_file(&item.message))?;
     let posted = item.message.timestamp.minute();
     Some(format!("{}'s message of {posted} UTC", item.name))
 }
