@@ -352,13 +352,20 @@ impl Selector<'_> {
                 }
             }
         }
-        if let (Some(reason), Some(oldest)) = (cut, links.last().and_then(ChainLink::message))
-            && let Some(id) = oldest.replies_to()
-        {
-            selection.mark(id, Marker::EarlierChain(reason));
+        let oldest = links.last().and_then(ChainLink::message);
+        let beyond = oldest.and_then(|oldest| oldest.replies_to());
+        let mut earlier = beyond.zip(cut);
+        if let Some((id, reason)) = earlier {
             selection.omit(id, reason);
         }
         selection.picks.sort_by_key(|pick| pick.message.id);
+        // Links and pins may have left room for fewer than were gathered.
+        if let Some(id) = links::cap(&mut selection, self.limits.max_msgs) {
+            earlier = Some((id, OmitReason::Msgs));
+        }
+        if let Some((id, reason)) = earlier {
+            selection.mark(id, Marker::EarlierChain(reason));
+        }
         selection.omitted.sort_by_key(|omitted| omitted.id);
         selection
     }

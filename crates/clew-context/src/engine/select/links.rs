@@ -136,11 +136,14 @@ impl Selector<'_> {
     }
 }
 
-/// Drops the oldest messages over the cap, the linked one last.
-fn cap(selection: &mut Selection, most: usize) {
+/// Drops the oldest messages over the cap, the linked one last. Returns the last one dropped.
+pub(super) fn cap(selection: &mut Selection, most: usize) -> Option<MessageId> {
+    let mut dropped = None;
     while selection.picks.len() > most {
         let oldest = selection.picks.iter().position(|pick| !pick.kept);
         let Pick { message, .. } = selection.picks.remove(oldest.unwrap_or(0));
         selection.omit(message.id, OmitReason::Msgs);
+        dropped = Some(message.id);
     }
+    dropped
 }

@@ -1,10 +1,14 @@
 //! Reply chains: which references count, what stands in for missing links, how
 //! few calls they take, and where they end.
 
-use clew_context::model::{Limits, Message, MessageFlags, Reference, ReferenceKind, Snapshot};
+use clew_context::model::{
+    Channel, ChannelId, Limits, LoneContext, Message, MessageFlags, PlaceContext, Readers,
+    Reference, ReferenceKind, Snapshot,
+};
 
 use crate::support::build::{
-    ADA, ALERT, BOB, CLEW, DICE, EVE, GENERAL, Shape, asked, id, said, text_channel, thread_id,
+    ADA, ALERT, BOB, CLEW, DICE, EVE, GENERAL, GUILD, Shape, asked, id, said, text_channel,
+    thread_id,
 };
 use crate::support::world::{Start, World, adopted, failures, outline, target};
 
@@ -233,6 +237,60 @@ async fn the_number_of_links_is_capped() {
 }
 
 /// Only messages that are shown count; links walked through use up no room.
+/// The cap is for all of a block: what links and pins take is not the chain's.
+#[test]
+fn links_and_pins_leave_the_chain_less_room() {
+    let news = ChannelId::new(700);
+    let elsewhere = Channel {
+        id: news,
+        ..text_channel()
+    };
+    let mut world = World::of((1..9).map(|n| said(n, ADA, "more").replying(n - 1)));
+    world.add((20..30).map(|n| said(n, BOB, "news").into_channel(news)));
+    world.known.insert(news, (elsewhere, Readers::Everybody));
+    let pins = (11..16).map(|n| said(n, BOB, "pinned"));
+    world.pins.insert(GENERAL, pins.collect());
+    let link = format!("https://discord.com/channels/{GUILD}/{news}/{}", id(25));
+    let linking = asked(40, EVE, &link).replying(8);
+    let (none, pins) = (PlaceContext::Off, PlaceContext::TopicPins);
+    let all = "deleted 1 2 3 4 5 6 7 p8";
+    for (max_msgs, place_context, trigger, shown) in [
+        (4, none, &ask(40, 8), "earlier 5 6 7 p8".to_owned()),
+        (4, none, &linking, "earlier 7 p8 | ..3.. l25 26".to_owned()),
+        (4, pins, &ask(40, 8), "earlier 6 7 p8 | *11".to_owned()),
+        (
+            4,
+            pins,
+            &linking,
+            "earlier p8 | *11 | ..3.. l25 26".to_owned(),
+        ),
+        (40, none, &linking, format!("{all} | 22 23 24 l25 26")),
+        (
+            40,
+            pins,
+            &ask(40, 8),
+            format!("{all} | *11 *12 *13 *14 *15"),
+        ),
+    ] {
+        for lone_context in [LoneContext::Off, LoneContext::Conversation] {
+            let start = Start {
+                limits: Limits {
+                    max_msgs,
+                    place_context,
+                    lone_context,
+                    ..Limits::default()
+                },
+                ..start()
+            };
+            let block = start.prepare(&start.collected(&world, trigger)).block;
+            assert!(block.items().count() <= max_msgs, "{}", outline(&block));
+            if lone_context == LoneContext::Off {
+                assert_eq!(outline(&block), shown);
+            }
+        }
+    }
+}
+
 #[tokio::test]
 async fn ineligible_links_use_up_no_room() {
     let world = World::of([
