@@ -12,6 +12,7 @@ use super::answer::TurnAnswer;
 use super::control::Order;
 use super::gather::TurnMaterial;
 use super::{Turn, line};
+use crate::engine::deliver;
 use crate::llm::{Completion, FinishReason};
 use crate::telemetry::event::Outcome;
 use clew_context::discord::error::RestError;
@@ -49,6 +50,7 @@ pub(super) async fn deliver(
         TurnAnswer::Whole(completion) => post_whole(turn, material, posted, completion).await,
         TurnAnswer::BrokenOff(text, why) => {
             posted.is_cut = Some(true);
+            let text = deliver::closed(text);
             post(turn, posted, &format!("{text}\n{why}")).await;
             (Outcome::Failed, None)
         }
@@ -103,7 +105,8 @@ async fn post_part(turn: &Turn<'_>, posted: &mut PostedAnswer<'_>, text: &str, o
         _ if turn.job.run.is_some() => line::PART_OF_RUN,
         _ => line::STOPPED,
     };
-    let text = format!("{}\n{line}", text.trim_end());
+    let text = deliver::closed(text.trim_end().to_owned());
+    let text = format!("{text}\n{line}");
     match posted.show(&text, true).await {
         Ok(()) => shown(turn, posted, &text),
         Err(error) => tracing::info!(%error, "part of an answer was not shown"),

@@ -177,6 +177,18 @@ async fn a_table_becomes_a_code_block() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_code_block_ends_before_the_line_that_says_it_broke_off() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    p.stage.model.script(Behaviour::drop(&["```rust\nlet x"]));
+    p.post(p.channel, p.ada, p.to_us("code?"));
+    let line = "-# The answer broke off here. Ask again for the rest.";
+    p.wait_for(p.channel, &format!("```rust\nlet x\n```\n{line}"))
+        .await;
+    bot.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_is_too_long_for_messages_is_attached() {
     let p = place(&[("ANSWER_MAX_MESSAGES", "2")]).await;
     let bot = p.start().await;

@@ -156,6 +156,21 @@ async fn an_answer_is_stopped_by_its_asker_and_by_moderators() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_code_block_ends_before_the_line_that_says_it_was_stopped() {
+    let (p, bot, _) = steered(&[]).await;
+    let (behaviour, gate) = Behaviour::gated(&["```rust\nlet x\n", "= 1;"]);
+    p.stage.model.script(behaviour);
+    p.post(p.channel, p.ada, p.to_us("code?"));
+    gate.step(1);
+    let code = "```rust\nlet x\n```";
+    let grows = p.with(code, &["Stop"]).await;
+    p.presses(p.ada, grows.id, "Stop").await;
+    let over = format!("{code}\n-# I was stopped here.");
+    p.with(&over, &["Regenerate", "Continue"]).await;
+    bot.stop().await;
+}
+
 /// The same question and answer by their ids; what is asked is as it reads now, and is judged anew.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_is_answered_again_in_the_same_messages() {
