@@ -171,6 +171,27 @@ async fn a_code_block_ends_before_the_line_that_says_it_was_stopped() {
     bot.stop().await;
 }
 
+/// A model would repeat what stands on them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_buttons_say_is_in_no_prompt() {
+    let settings = [("RECEIPT_BUTTON", "true")];
+    let (p, thread) = place_with(&settings, |world, seeds| seeds.thread(world, "leak")).await;
+    let bot = p.start().await;
+    p.post(thread, p.ada, p.to_us("where is it?"));
+    let has_button = |message: &Message| labels(message) == ["Why?"];
+    let answer = p.stage.discord.wait_for_message(thread, has_button).await;
+    assert_eq!(answer.unwrap().content, "ok");
+    p.seen().await;
+    p.post(thread, p.ada, p.to_us("and now?"));
+    let prompt = p.prompt(2).await;
+    assert!(
+        prompt.contains("ok") && !prompt.contains("Why?"),
+        "{prompt}"
+    );
+    p.answer(thread, 2).await;
+    bot.stop().await;
+}
+
 /// The same question and answer by their ids; what is asked is as it reads now, and is judged anew.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_question_is_answered_again_in_the_same_messages() {

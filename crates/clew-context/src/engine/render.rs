@@ -69,8 +69,8 @@ impl Directory for Nobody {
 }
 
 /// Unicode scalars of all that a message shows, before its markup is replaced.
-pub(super) fn shown_chars(message: &Message) -> usize {
-    let parts = parts::all(message);
+pub(super) fn shown_chars(us: &Us, message: &Message) -> usize {
+    let parts = parts::all(message, us.wrote(message));
     let lines = parts.iter().map(|part| part.text().chars().count() + 1);
     lines.sum::<usize>() - 1
 }
@@ -125,8 +125,9 @@ impl<'a> Renderer<'a> {
 
     /// All that the message shows to models.
     fn parts(&self, message: &Message) -> Vec<parts::MessagePart> {
-        let mut parts = parts::all(message);
-        if self.us.wrote(message)
+        let is_ours = self.us.wrote(message);
+        let mut parts = parts::all(message, is_ours);
+        if is_ours
             && let Some(parts::MessagePart::Markup(text)) = parts.first_mut()
             && let Cow::Owned(shorter) = without_links(text)
         {

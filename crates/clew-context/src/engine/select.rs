@@ -405,7 +405,7 @@ impl Selector<'_> {
 
     /// About how many scalars a message takes in the block, with all that it shows.
     fn chars(self, message: &Message) -> usize {
-        let text = render::shown_chars(message).min(self.limits.max_msg_chars);
+        let text = render::shown_chars(self.us, message).min(self.limits.max_msg_chars);
         HEADER_CHARS + message.author.name.chars().count() + text
     }
 

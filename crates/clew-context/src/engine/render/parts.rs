@@ -68,11 +68,17 @@ pub(super) fn ends(parts: Vec<MessagePart>, most: usize) -> Ends {
     }
 }
 
-/// Everything the message shows, in reading order.
-pub(super) fn all(message: &Message) -> Vec<MessagePart> {
+/// Everything the message shows, in reading order. Of ours without its components, which are
+/// buttons: a model would repeat them.
+pub(super) fn all(message: &Message, is_ours: bool) -> Vec<MessagePart> {
     let mut all = vec![MessagePart::Markup(message.content.to_string())];
     if let Some(extras) = message.extras.as_deref() {
-        all.extend(lines(extras));
+        let buttons = if is_ours {
+            extras.component_text.len()
+        } else {
+            0
+        };
+        all.extend(lines(extras).into_iter().skip(buttons));
     }
     all
 }

@@ -42,6 +42,18 @@ fn our_links_are_for_people() {
     }
 }
 
+/// Buttons under answers of ours are for people; those of others are part of what they show.
+#[test]
+fn our_buttons_are_for_people() {
+    let said = |who| {
+        let said = said(1, who, "Yes.").with_file("a.txt", None, 3);
+        text(&said.with_extras(|extras| extras.component_text.push("Why?".into())))
+    };
+    let file = "[file: a.txt (unknown type, 3 bytes)]";
+    assert_eq!(said(CLEW), format!("Yes.\n{file}"));
+    assert_eq!(said(ALERT), format!("Yes.\nWhy?\n{file}"));
+}
+
 #[test]
 fn each_mention_has_its_own_name() {
     assert_eq!(text(&said(1, EVE, "<@12> or <@11>?")), "@Bob or @Ada?");
