@@ -2,11 +2,15 @@
 
 mod cut;
 mod fence;
+mod spoiler;
 mod tables;
+
+use std::ops::Range;
 
 pub use tables::readable;
 
 use self::fence::{Fence, after_text};
+use self::spoiler::MARK;
 use clew_context::engine::render::LINKS;
 
 /// The longest a message may be. Discord's documentation says 2,000 characters
@@ -28,8 +32,8 @@ pub const CONTINUED: &str = "… (continued in the attached file)";
 /// The last line if no file can be attached: small print, not part of the answer.
 pub const CUT: &str = "-# There was more, but I can't attach files here.";
 
-/// Reserved in each message for the line that closes a cut code block, in UTF-16
-/// code units. Always reserved, so that where a message ends depends on its length
+/// Reserved in each message for the line that closes a cut code block and the bars that close a
+/// spoiler, in UTF-16 code units. Always reserved, so that where a message ends depends on its length
 /// alone and not on what is open there, which the next streamed word may change.
 const CLOSING_UNITS: usize = 20;
 
@@ -59,17 +63,20 @@ pub enum Overflow {
 /// paragraphs, then between list items, lines, sentences or words; never inside a
 /// grapheme cluster, and inside a mention, link or inline markup only if there is
 /// no other way. A code block that is cut is closed and reopened with its
-/// language, and one left open at the end is closed. Blank text gives no messages.
+/// language, and one left open at the end is closed. So is a spoiler that is cut.
+/// Blank text gives no messages.
 ///
 /// As a text grows, all messages but the last stay as they are: a cut depends only
 /// on the text before it and on one more character. So a streamed answer can be
 /// split again at each edit, without keeping state.
 pub fn split(text: &str, max_messages: usize, overflow: Overflow) -> Delivery {
     let mut delivery = Delivery::default();
-    let mut left = Left {
-        text: without_blank_lines(text.trim_end()),
-        open: None,
-    };
+    let whole = without_blank_lines(text.trim_end());
+    let spoilers = spoiler::spoilers(whole).0;
+    // Places are told by how much follows them.
+    let after = |inside: Range<usize>| whole.len() - inside.end..whole.len() - inside.start;
+    let spoilers: Vec<Range<usize>> = spoilers.into_iter().map(after).collect();
+    let mut left = Left::new(whole, None);
     while !left.text.is_empty() {
         let room = left.room();
         if max_messages == 0 {
@@ -82,7 +89,7 @@ pub fn split(text: &str, max_messages: usize, overflow: Overflow) -> Delivery {
         }
         if delivery.messages.len() + 1 == max_messages {
             let note = overflow.note().to_owned() + links(text);
-            let (message, after) = left.take(room - units(&note) - 1);
+            let (message, after) = left.take(room - units(&note) - 1, &spoilers);
             delivery.messages.push(match message {
                 Some(text) => format!("{text}\n{note}"),
                 None => note,
@@ -90,7 +97,7 @@ pub fn split(text: &str, max_messages: usize, overflow: Overflow) -> Delivery {
             delivery.end(text, after.text, overflow);
             break;
         }
-        let (message, after) = left.take(room);
+        let (message, after) = left.take(room, &spoilers);
         delivery.messages.extend(message);
         left = after;
     }
@@ -133,15 +140,20 @@ impl Delivery {
     }
 }
 
-/// The text still to be sent, and the code block it starts in.
+/// The text still to be sent, and the code block and the spoiler it starts in.
 struct Left<'a> {
     text: &'a str,
     open: Option<Fence>,
+    is_hidden: bool,
 }
 
 impl<'a> Left<'a> {
     const fn new(text: &'a str, open: Option<Fence>) -> Self {
-        Self { text, open }
+        Self {
+            text,
+            open,
+            is_hidden: false,
+        }
     }
 
     /// How much text fits into the next message, in UTF-16 code units.
@@ -150,7 +162,9 @@ impl<'a> Left<'a> {
     }
 
     fn opening(&self) -> String {
-        self.open.as_ref().map(Fence::reopen).unwrap_or_default()
+        let bars = if self.is_hidden { MARK } else { "" };
+        let fence = self.open.as_ref().map(Fence::reopen);
+        bars.to_owned() + &fence.unwrap_or_default()
     }
 
     fn into_message(self) -> String {
@@ -163,22 +177,41 @@ impl<'a> Left<'a> {
 
     /// Makes a message of at most the first `room` units of a longer text, and
     /// returns it with what is left. No message if those units are blank.
-    fn take(self, room: usize) -> (Option<String>, Left<'a>) {
+    fn take(self, room: usize, spoilers: &[Range<usize>]) -> (Option<String>, Left<'a>) {
         let window = first_units(self.text, room);
         let next = self.text[window.len()..].chars().next().unwrap_or(' ');
         if window.trim().is_empty() {
-            return (None, Left::new(self.text.trim_start(), self.open));
+            let text = self.text.trim_start();
+            return (None, Left { text, ..self });
         }
         let end = cut::best(window, next, self.open.as_ref());
-        let kept = window[..end].trim_end();
+        let mut kept = window[..end].trim_end();
         let open = after_text(self.open.clone(), kept);
         let after = &self.text[end..];
-        let left = match &open {
+        let mut left = match &open {
             Some(fence) => left_in_code(fence, after),
             None => Left::new(after_cut(after), None),
         };
-        let message = Left::new(kept, self.open).into_message();
-        (Some(message), left)
+        let follows = self.text.len() - kept.len();
+        let mut closing = "";
+        if let Some(inside) = spoilers
+            .iter()
+            .find(|one| one.start <= follows && follows <= one.end)
+        {
+            // A mark at the cut would hide nothing.
+            if follows == inside.end {
+                kept = kept.trim_end_matches('|').trim_end();
+            } else {
+                closing = MARK;
+            }
+            left.is_hidden = left.text.len() > inside.start;
+            if !left.is_hidden {
+                left.text = after_cut(left.text.trim_start_matches('|'));
+            }
+        }
+        let kept = Left { text: kept, ..self };
+        let message = (!kept.text.is_empty()).then(|| kept.into_message() + closing);
+        (message, left)
     }
 }
 

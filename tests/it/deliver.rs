@@ -137,6 +137,50 @@ fn an_unclosed_block_is_closed() {
     assert_eq!(messages("~~~\nx"), ["~~~\nx"]);
 }
 
+#[test]
+fn a_spoiler_that_is_cut_is_closed_and_opened_again() {
+    let paragraph = "WORD ".repeat(180);
+    let paragraphs = [paragraph.trim_end(); 3].join("\n\n");
+    for (text, starts) in [
+        (format!("it ends: ||{paragraphs}|| so."), "||WORD"),
+        (
+            format!("{}\n||\n{paragraphs}\n||\nso.", "word ".repeat(200)),
+            "||WORD",
+        ),
+        (
+            format!("||```rust\n{paragraphs}\n```||\nso."),
+            "||```rust\nWORD",
+        ),
+    ] {
+        let parts = messages(&text);
+        assert!(parts.len() > 1 && parts[1].starts_with(starts), "{parts:?}");
+        check_hidden(&parts).unwrap();
+    }
+    // Nothing may be hidden that nobody meant to hide.
+    let text = format!("a || b {}", "word ".repeat(900));
+    assert_eq!(messages(&text).concat().matches("||").count(), 1);
+}
+
+/// Asserts that all capital letters are within spoilers, and no others.
+fn check_hidden(messages: &[String]) -> Result<(), TestCaseError> {
+    for message in messages {
+        let pieces: Vec<&str> = message.split("||").collect();
+        prop_assert!(pieces.len() % 2 == 1, "{message}");
+        for (at, piece) in pieces.into_iter().enumerate() {
+            let is_hidden = at % 2 == 1;
+            let is_other = |c: char| c.is_alphabetic() && c.is_uppercase() != is_hidden;
+            let words = piece.lines().filter(|line| !line.starts_with("```"));
+            let found = words.flat_map(str::chars).find(|c| is_other(*c));
+            prop_assert!(
+                found.is_none() && !(is_hidden && piece.trim().is_empty()),
+                "{message}"
+            );
+        }
+        prop_assert!(units(message) <= MAX_MESSAGE_UNITS);
+    }
+    Ok(())
+}
+
 /// Asserts that `piece` is never split, wherever the cut would fall.
 #[track_caller]
 fn check_whole(piece: &str) {
@@ -332,6 +376,23 @@ fn check_growth(text: &str, steps: usize) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Spoilers in capital letters, among other words.
+fn spoilers() -> impl Strategy<Value = String> {
+    let hidden = "\\|\\|[A-Z]([A-Z. ]{1,60}\n{0,2}){1,40}[A-Z]\\|\\|";
+    let code = "\\|\\|```(rust)?\n([A-Z ]{1,40}\n){1,60}```\\|\\|";
+    let open = "([a-z]{1,9}[. ]){1,120}";
+    let gap = prop::sample::select(vec![" ", "\n", "\n\n"]);
+    // A line that gets its first bar waits, since it may begin a table.
+    let line = prop::sample::select(vec!["\n", "\n\n"]);
+    let part = prop_oneof![
+        2 => (hidden, gap.clone()),
+        1 => (code, gap),
+        3 => (open, line),
+    ];
+    prop::collection::vec(part, 1..9)
+        .prop_map(|parts| parts.into_iter().map(|(part, gap)| part + gap).collect())
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -343,6 +404,27 @@ proptest! {
         for part in &parts {
             prop_assert_eq!(part.matches("```").count() % 2, 0, "{}", part);
         }
+    }
+
+    #[test]
+    fn what_is_hidden_stays_hidden(text in spoilers()) {
+        let ends = text.char_indices().map(|(index, _)| index);
+        let mut frozen: Vec<String> = Vec::new();
+        for end in ends.step_by(97) {
+            let shown = deliver::readable(&text[..end], false).text;
+            let now = messages(&shown);
+            check_hidden(&now)?;
+            prop_assert!(now.starts_with(&frozen), "{:?} then {:?}", frozen, now);
+            frozen = now;
+            frozen.pop();
+        }
+        let whole = messages(&text);
+        check_hidden(&whole)?;
+        let plain = |text: &str| -> String {
+            let text = text.replace("```rust", "");
+            text.chars().filter(|c| !c.is_whitespace() && !"|`".contains(*c)).collect()
+        };
+        prop_assert_eq!(plain(&whole.join("\n")), plain(&text));
     }
 
     #[test]

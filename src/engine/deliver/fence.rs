@@ -58,7 +58,7 @@ impl Fence {
     }
 
     /// The rest of `line` after the end of the block, if the block ends there.
-    fn end_on<'a>(&self, line: &'a str) -> Option<&'a str> {
+    pub(super) fn end_on<'a>(&self, line: &'a str) -> Option<&'a str> {
         if self.is_closed_by(line) {
             return Some("");
         }
@@ -105,7 +105,7 @@ pub(super) fn after_line(open: Option<Fence>, line: &str) -> Option<Fence> {
 /// they may be what the sentence is about.
 fn opens(before: &str, after: &str) -> bool {
     let at_start = before.chars().all(is_prefix);
-    let introduced = before.trim_end().ends_with([':', '.', '-', '*', '>']);
+    let introduced = before.trim_end().ends_with([':', '.', '-', '*', '>', '|']);
     at_start || (is_language(after) && (introduced || !after.is_empty()))
 }
 
@@ -176,6 +176,7 @@ mod tests {
         check("> ```js\n> x\n> ```", None);
         check("- a: ```js\nx", Some("```js\n"));
         check("1. ```\nx", Some("```\n"));
+        check("||```\nx\n```||", None);
         check("~~~\nx", None);
         check("```let x = 1;", Some("```\n"));
     }

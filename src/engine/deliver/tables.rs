@@ -2,9 +2,12 @@
 //! in their place, or a list if that would be too wide or hide what only works outside code.
 //! No word of a cell is lost.
 
+use std::ops::Range;
+
 use unicode_width::UnicodeWidthStr;
 
 use super::fence::{Fence, after_line};
+use super::spoiler::{MARK, marks, spoilers};
 
 /// The most columns of characters that a line of a code block has room for on a screen.
 const WIDEST: usize = 80;
@@ -32,7 +35,7 @@ impl Readable {
 
 /// Makes the tables of a text readable, outside code blocks. Of a text that still grows
 /// (`done` is false), a last table and what may become the head of one are left out until
-/// something follows: its columns may yet grow.
+/// something follows: its columns may yet grow. So is what a spoiler may yet hide.
 pub fn readable(text: &str, done: bool) -> Readable {
     let mut shown = Readable {
         text: String::with_capacity(text.len()),
@@ -64,6 +67,9 @@ pub fn readable(text: &str, done: bool) -> Readable {
         at += line.len();
     }
     shown.lines.push((shown.text.len(), at));
+    if !done && let Some(begun) = spoilers(&shown.text).1 {
+        shown.text.truncate(begun);
+    }
     shown
 }
 
@@ -179,23 +185,25 @@ fn line_of(text: &str) -> &str {
 }
 
 /// The cells of a line; none if it has no bar, or is indented as code is. A bar that is escaped,
-/// or stands between backticks, is part of its cell.
+/// or stands between backticks or around a spoiler, is part of its cell.
 fn cells(line: &str) -> Option<Vec<String>> {
     let line = line.trim_end();
     if !line.contains('|') || line.starts_with("    ") || line.starts_with('\t') {
         return None;
     }
     let line = line.trim_start();
-    let line = line.strip_prefix('|').unwrap_or(line);
+    let hidden = hidden(line);
+    let is_hidden = |at| hidden.iter().any(|one| one.contains(&at));
+    let first = usize::from(line.starts_with('|') && !is_hidden(0));
     let mut cells = vec![String::new()];
     let (mut is_escaped, mut ends_with_bar) = (false, false);
     let mut in_code = false;
-    for (at, character) in line.char_indices() {
+    for (at, character) in line.char_indices().skip(first) {
         if character == '`' {
             // Ticks that nothing closes open nothing.
             in_code = !in_code && line[at + 1..].contains('`');
         }
-        ends_with_bar = character == '|' && !is_escaped && !in_code;
+        ends_with_bar = character == '|' && !is_escaped && !in_code && !is_hidden(at);
         if ends_with_bar {
             cells.push(String::new());
         } else if let Some(cell) = cells.last_mut() {
@@ -213,6 +221,27 @@ fn cells(line: &str) -> Option<Vec<String>> {
     Some(cells.collect())
 }
 
+/// The spoilers of a line, in bytes: their bars touch words on the inside only, since two bars
+/// may also be around an empty cell.
+fn hidden(line: &str) -> Vec<Range<usize>> {
+    let is_word = |next: Option<char>| next.is_some_and(|c| c != '|' && !c.is_whitespace());
+    let before = |at: usize| is_word(line[..at].chars().next_back());
+    let after = |at: usize| is_word(line[at..].chars().next());
+    let (mut hidden, mut begun) = (Vec::new(), None);
+    for bars in marks(line) {
+        let (start, end) = (bars.end - MARK.len(), bars.start + MARK.len());
+        match begun {
+            None if !before(start) && after(bars.end) => begun = Some(start),
+            Some(start) if before(bars.start) && !after(end) => {
+                hidden.push(start..end);
+                begun = None;
+            }
+            _ => {}
+        }
+    }
+    hidden
+}
+
 /// A cell without the markup that a code block would show. What is code stays to the letter.
 fn plain(cell: &str) -> String {
     let plain = outside_code(cell, |text| unbroken(&without_bold(text)));
@@ -225,14 +254,15 @@ fn marked(cell: &str) -> String {
 }
 
 /// Whether something in a cell is shown as something else only outside of code: what Discord
-/// renders, and addresses, which can be clicked.
+/// renders or hides, and addresses, which can be clicked.
 fn works_outside_code(cell: &str) -> bool {
-    let mut found = false;
+    let (mut found, mut bars) = (false, 0);
     outside_code(cell, |text| {
+        bars += text.matches(MARK).count();
         found |= text.contains("://") || MARKUP.iter().any(|one| text.contains(one));
         String::new()
     });
-    found
+    found || bars > 1
 }
 
 /// Changes what stands outside of backticks.

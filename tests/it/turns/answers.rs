@@ -176,6 +176,22 @@ async fn a_table_becomes_a_code_block() {
     assert!(prompt.contains("| inlet | 4 |"), "{prompt}");
 }
 
+/// What a spoiler hides is not shown before its end has come.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spoiler_that_grows_waits_for_its_end() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let pieces = ["It ends: ||he\n", "and she\n", "die||."];
+    let (behaviour, gate) = Behaviour::gated(&pieces);
+    p.stage.model.script(behaviour);
+    p.post(p.channel, p.ada, p.to_us("how does it end?"));
+    gate.step(2);
+    assert_eq!(p.answer(p.channel, 1).await, "It ends:");
+    gate.open();
+    p.wait_for(p.channel, &pieces.concat()).await;
+    bot.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_block_ends_before_the_line_that_says_it_broke_off() {
     let p = place(&[]).await;

@@ -61,6 +61,44 @@ fn a_table_with_mentions_or_addresses_becomes_a_list() {
     );
 }
 
+/// Its bars are no columns, and in a code block it would be read.
+#[test]
+fn a_table_with_a_spoiler_becomes_a_list() {
+    check(
+        "|who|end|\n|-|-|\n|Ada|||dies||, or ||flees `x`|||\n| Bob | ||x||\n",
+        "- **Ada** · end: ||dies||, or ||flees `x`||\n- **Bob** · end: ||x||\n",
+    );
+    check(
+        "|a|b|\n|-|-|\n|\\|\\|x\\|\\||2|\n||x|| | 3\n",
+        "- **||x||** · b: 2\n- **||x||** · b: 3\n",
+    );
+    // Two bars may be an empty cell, or mean themselves.
+    check(
+        "|a|b|c|\n|-|-|-|\n|x||z|\n|| y | z |\n| p || q |\n|a \\|\\| b|||\n",
+        "```\na       b  c\n------  -  -\nx          z\n        y  z\np          q\na || b\n```\n",
+    );
+}
+
+#[test]
+fn what_a_spoiler_may_hide_waits_for_its_end() {
+    for (text, shown) in [
+        ("It ends: ||he\n\n", "It ends: "),
+        (
+            "It ends: ||he\n\ndies||.\nSo",
+            "It ends: ||he\n\ndies||.\nSo",
+        ),
+        ("`a || b`\nSo", "`a || b`\nSo"),
+        ("```\na || b", "```\na || b"),
+        (
+            "|a|b|\n|-|-|\n||1|\n\nEnd",
+            "```\na  b\n-  -\n   1\n```\n\nEnd",
+        ),
+    ] {
+        assert_eq!(readable(text, false).text, shown);
+    }
+    check("a || b\n", "a || b\n");
+}
+
 /// A table longer than a message goes on in the next, as code.
 #[test]
 fn a_table_crosses_the_limit_of_a_message() {
