@@ -53,3 +53,38 @@ pub(super) async fn keep(meter: Arc<TokenMeter>, folder: StateFolder, ends: Canc
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clew_context::model::{UnixMillis, fixed_clock};
+    use serde_json::json;
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::model::TokenLimits;
+
+    /// Nobody asks again before the end.
+    #[tokio::test(start_paused = true)]
+    async fn what_could_not_be_written_is_written_once_it_can() {
+        let folder = TempDir::new().unwrap();
+        let dir = folder.path().join("state");
+        std::fs::write(&dir, "no folder").unwrap();
+        let used = json!({"day": 0, "users": {}, "guilds": {}, "total": 7});
+        let used: UsedTokens = serde_json::from_value(used).unwrap();
+        let (limits, clock) = (TokenLimits::default(), fixed_clock(UnixMillis(0)));
+        let meter = Arc::new(TokenMeter::new(limits, used, clock));
+        let ends = CancellationToken::new();
+        let keeping = keep(
+            Arc::clone(&meter),
+            StateFolder::local(dir.clone()),
+            ends.clone(),
+        );
+        let keeping = tokio::spawn(keeping);
+        sleep(2 * SAVE_EVERY).await;
+        std::fs::remove_file(&dir).unwrap();
+        sleep(2 * SAVE_EVERY).await;
+        assert_eq!(load(&dir), meter.used());
+        ends.cancel();
+        keeping.await.unwrap();
+    }
+}

@@ -88,6 +88,8 @@ pub enum Steered {
     TooOld,
     /// The question is being answered.
     Busy,
+    /// The asker may ask nothing now: no tokens are left, or they are blocked.
+    Spent,
     /// The process ends.
     Unfinished,
 }
@@ -105,6 +107,7 @@ impl Steered {
             Self::NotAllowed => Err("I may not answer whoever asked that."),
             Self::TooOld => Err(words::TOO_OLD),
             Self::Busy => Err("I'm answering this question just now."),
+            Self::Spent => Err("Whoever asked that has no tokens left today, or is blocked."),
             Self::Unfinished => Err(words::UNFINISHED),
         }
     }

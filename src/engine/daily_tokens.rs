@@ -174,8 +174,10 @@ impl DailyTokens {
         &self.used
     }
 
-    /// A clock that is set back ends no day.
+    /// A clock that is set back ends no day. What one counted that was days ahead is over with
+    /// tomorrow.
     fn begin_day(&mut self, now: UnixMillis) {
+        self.used.day = self.used.day.min(now.day() + 1);
         if now.day() > self.used.day {
             self.used = UsedTokens {
                 day: now.day(),
@@ -374,6 +376,17 @@ mod tests {
         let mut behind = restored(yesterday);
         assert_eq!(behind.spent(payer(1, 7), yesterday), Some(SpentBy::User));
         assert_eq!(behind.spent(payer(1, 7), NOON), None);
+    }
+
+    /// What was used while it was ahead counts until tomorrow is over, not that day.
+    #[test]
+    fn a_clock_that_was_ahead_keeps_no_limit_for_days() {
+        let mut tokens = none_used(LIMITS);
+        let ahead = UnixMillis(NOON.0 + 9 * SECONDS_A_DAY * 1_000);
+        tokens.add(payer(1, 7), 200, ahead);
+        assert_eq!(tokens.spent(payer(1, 7), NOON), Some(SpentBy::User));
+        let in_two_days = UnixMillis(TOMORROW.0 + SECONDS_A_DAY * 1_000);
+        assert_eq!(tokens.spent(payer(1, 7), in_two_days), None);
     }
 
     #[test]

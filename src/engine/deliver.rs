@@ -5,7 +5,7 @@ mod fence;
 mod spoiler;
 mod tables;
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 pub use tables::readable;
 
@@ -74,8 +74,8 @@ pub fn split(text: &str, max_messages: usize, overflow: Overflow) -> Delivery {
     let whole = without_blank_lines(text.trim_end());
     let spoilers = spoiler::spoilers(whole).0;
     // Places are told by how much follows them.
-    let after = |inside: Range<usize>| whole.len() - inside.end..whole.len() - inside.start;
-    let spoilers: Vec<Range<usize>> = spoilers.into_iter().map(after).collect();
+    let after = |inside: Range<usize>| whole.len() - inside.end..=whole.len() - inside.start;
+    let spoilers: Vec<_> = spoilers.into_iter().map(after).collect();
     let mut left = Left::new(whole, None);
     while !left.text.is_empty() {
         let room = left.room();
@@ -177,7 +177,7 @@ impl<'a> Left<'a> {
 
     /// Makes a message of at most the first `room` units of a longer text, and
     /// returns it with what is left. No message if those units are blank.
-    fn take(self, room: usize, spoilers: &[Range<usize>]) -> (Option<String>, Left<'a>) {
+    fn take(self, room: usize, spoilers: &[RangeInclusive<usize>]) -> (Option<String>, Left<'a>) {
         let window = first_units(self.text, room);
         let next = self.text[window.len()..].chars().next().unwrap_or(' ');
         if window.trim().is_empty() {
@@ -194,17 +194,14 @@ impl<'a> Left<'a> {
         };
         let follows = self.text.len() - kept.len();
         let mut closing = "";
-        if let Some(inside) = spoilers
-            .iter()
-            .find(|one| one.start <= follows && follows <= one.end)
-        {
+        if let Some(inside) = spoilers.iter().find(|one| one.contains(&follows)) {
             // A mark at the cut would hide nothing.
-            if follows == inside.end {
+            if follows == *inside.end() {
                 kept = kept.trim_end_matches('|').trim_end();
             } else {
                 closing = MARK;
             }
-            left.is_hidden = left.text.len() > inside.start;
+            left.is_hidden = left.text.len() > *inside.start();
             if !left.is_hidden {
                 left.text = after_cut(left.text.trim_start_matches('|'));
             }

@@ -187,10 +187,8 @@ impl<'a> ModelRequest<'a> {
 
     fn finish(&mut self) {
         if self.answer.has_calls() && !self.tools.is_empty() {
-            let model = self.client.model();
-            self.client
-                .capabilities
-                .took(Extra::Tools, model, Instant::now());
+            let (capabilities, model) = (&self.client.capabilities, self.client.model());
+            capabilities.took(Extra::Tools, model, Instant::now());
         }
         self.state = RequestState::Over(self.answer.end().err());
     }

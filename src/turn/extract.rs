@@ -94,8 +94,10 @@ impl Extraction {
         let (services, request) = (turn.services, &turn.job.request);
         let (memory, trigger) = (&services.memory, turn.trigger());
         let learns = memory.learns(turn.ids.guild) && !memory.opted_out(request.asker());
-        // A task says what is to be done, not what its asker is like.
-        if !learns || !trigger.is_human() || turn.job.run.is_some() {
+        // A task says what is to be done, not what its asker is like. What is asked anew was learnt
+        // from before, and may have been forgotten since.
+        let is_new = turn.job.run.is_none() && turn.job.again.is_none();
+        if !learns || !trigger.is_human() || !is_new {
             return None;
         }
         let input = said(turn, material, background);

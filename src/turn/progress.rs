@@ -18,7 +18,7 @@ use crate::tools;
 use clew_context::discord::error::RestError;
 use clew_context::engine::meaning::NOTE_PREFIX;
 use clew_context::engine::sanitise;
-use clew_context::model::{Fallback, InteractionId, TurnId, UnixMillis};
+use clew_context::model::{InteractionId, TurnId, UnixMillis};
 use clew_discord::model::{Answer, ButtonStyle};
 use clew_discord::rest::Rest;
 
@@ -211,7 +211,7 @@ async fn outputs(turn: &Turn<'_>, run: &Run) -> String {
 
 /// Whether trying again later may help.
 pub fn may_pass(error: &RestError) -> bool {
-    error.transient || error.reason == Fallback::RateLimited && error.code.is_none()
+    error.transient || error.is_limit()
 }
 
 /// Tries until it is shown, can never be, or it is that late.

@@ -97,7 +97,9 @@ pub(super) async fn record(
     let memory = &turn.services.memory;
     let keeps_receipts = memory.settings().receipts.is_some();
     let receipt = turn.report.receipt().filter(|_| keeps_receipts);
-    if answer.is_none() && receipt.is_none() {
+    // An answer that could not be given anew stays, with what it was made from.
+    let stays = turn.job.again.is_some() && posted.is_cut.is_none();
+    if answer.is_none() && (receipt.is_none() || stays) {
         offer(turn, posted, false).await;
         return outcome.into();
     }

@@ -127,3 +127,20 @@ async fn an_end_for_want_of_a_folder_or_by_discord_is_told() {
     let words: Vec<&str> = got.iter().map(|(word, _)| word.as_str()).collect();
     assert_eq!(words, ["store", "shard"]);
 }
+
+/// The store is back, and another process is the bot.
+#[tokio::test(start_paused = true)]
+async fn a_standby_tells_that_the_store_is_back() {
+    let folder = TempDir::new().unwrap();
+    let webhook = Arc::new(Webhook::default());
+    let alerter = alerter(&folder, &webhook);
+    for _ in 0..2 {
+        alerter.stands_by(Some(Trouble::Store));
+        sleep(Duration::from_secs(30)).await;
+        alerter.stands_by(None);
+        sleep(Duration::from_mins(3)).await;
+    }
+    alerter.end(&Ok(())).await;
+    let got = webhook.got.lock().unwrap();
+    assert_eq!(got.len(), 4, "twice begun, twice over: {got:?}");
+}

@@ -358,11 +358,21 @@ impl Dispatcher {
         }
     }
 
-    fn stop_answer(&self, id: MessageId, channel: ChannelId, of: Option<UserId>) -> Steered {
+    fn stop_answer(&mut self, id: MessageId, channel: ChannelId, of: Option<UserId>) -> Steered {
         let active = self.active.get(&id);
         let active = active.filter(|one| one.run.is_none() && one.trigger.channel == channel);
         let Some(active) = active else {
-            return Steered::TooOld;
+            // One that is to be given anew stays as it is.
+            let gone = self.queues.remove_waiting(|one| {
+                let trigger = &one.request.trigger;
+                let is_theirs = of.is_none_or(|of| of == trigger.author.id);
+                one.is_anew() && (trigger.id, trigger.channel) == (id, channel) && is_theirs
+            });
+            return if gone.is_empty() {
+                Steered::TooOld
+            } else {
+                Steered::Stopping
+            };
         };
         if of.is_some_and(|of| of != active.trigger.author.id) {
             return Steered::NotTheirs;
@@ -384,6 +394,10 @@ impl Dispatcher {
             return Steered::Busy;
         }
         drop(waiting);
+        // The tokens are the asker's.
+        if self.services.may_not_ask(self.payer(&request)).is_some() {
+            return Steered::Spent;
+        }
         let channel = request.trigger.channel;
         let home = self.services.home(channel);
         let asked = Admission {

@@ -40,8 +40,7 @@ async fn persist(posted: &mut PostedAnswer<'_>, text: &str) -> Result<(), RestEr
         let Err(error) = posted.show(text, true).await else {
             return Ok(());
         };
-        let is_limit = error.reason == Fallback::RateLimited && error.code.is_none();
-        let wait = if is_limit {
+        let wait = if error.is_limit() {
             Some(error.retry_after.unwrap_or(UNTOLD_LIMIT))
         } else {
             bounded += u32::from(posted.is_tried_seldom());

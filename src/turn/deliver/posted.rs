@@ -69,6 +69,8 @@ pub(in crate::turn) struct PostedAnswer<'a> {
     no_file: Option<Fallback>,
     /// Whether the last file was refused or could not be sent.
     file_failed: bool,
+    /// Whether what failed last would be posted twice if it was posted: it has no nonce.
+    failed_unsure: bool,
     /// Where the answer was cut off, in bytes.
     cut_at: Option<usize>,
     /// When to give up, whatever is left to do.
@@ -104,6 +106,7 @@ impl<'a> PostedAnswer<'a> {
             images: Vec::new(),
             no_file: no_file.then_some(Fallback::Forbidden),
             file_failed: false,
+            failed_unsure: false,
             cut_at: None,
             end: None,
             edits: 0,
@@ -177,7 +180,7 @@ impl<'a> PostedAnswer<'a> {
 
     /// Whether what just failed is not tried for long: it may fail for its file, or be posted twice.
     pub(in crate::turn) const fn is_tried_seldom(&self) -> bool {
-        self.file_failed || matches!(self.destination, Destination::Interaction(_))
+        self.file_failed || self.failed_unsure
     }
 
     /// Whether to try the answer again without the images that tools gave, then without its
@@ -239,6 +242,7 @@ impl<'a> PostedAnswer<'a> {
             };
             let put = self.put(index, &text).await;
             self.file_failed = put.is_err() && !files.is_empty();
+            self.failed_unsure = is_call && index > 0 && index >= self.parts.len();
             put?;
             self.attached |= !files.is_empty();
         }
@@ -299,8 +303,7 @@ impl<'a> PostedAnswer<'a> {
         };
         let regenerate = is_posted.then(|| regenerate.custom_id()).flatten();
         let go_on = is_cut.then(|| format!("{}{go_on}", Continue::ID));
-        let both = [(line::REGENERATE, regenerate), (line::CONTINUE, go_on)];
-        let both = both.into_iter();
+        let both = [(line::REGENERATE, regenerate), (line::CONTINUE, go_on)].into_iter();
         both.filter_map(|(label, id)| Some(button(label, ButtonStyle::Secondary, id?)))
             .collect()
     }
@@ -329,10 +332,8 @@ impl<'a> PostedAnswer<'a> {
             let Some(id) = self.turn.before.lock().pop_front() else {
                 return Ok(None);
             };
-            let edited = self
-                .rest()
-                .edit_message(channel, id, &text, self.deadline());
-            match edited.await {
+            let (rest, at) = (self.rest(), self.deadline());
+            match rest.edit_message(channel, id, &text, at).await {
                 Ok(()) => return Ok(Some(id)),
                 Err(error) if error.reason == Fallback::Deleted => {}
                 Err(error) => {

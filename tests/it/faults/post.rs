@@ -37,6 +37,9 @@ async fn a_post_that_fails_once_gives_one_answer() {
     check("truncated", fault(FaultKind::Truncated)).await;
     check("500", Fault::status("POST", POST, 500, 0, "no").once()).await;
     check("429", Fault::rate_limited("POST", POST, 0.5).once()).await;
+    // Of a busy channel, it has a code.
+    let writes = Fault::status("POST", POST, 429, 20_028, "the channel's write rate limit");
+    check("429 of the channel", writes.once()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

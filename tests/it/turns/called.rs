@@ -1,6 +1,6 @@
 //! `/ask` and "Ask about this message".
 
-use clew_simulator::{Choice, Draft, File, OverwriteOf, Permissions, Use, World};
+use clew_simulator::{Choice, Draft, Fault, File, OverwriteOf, Permissions, Use, World};
 
 use super::{assert_in_order, only, place, place_with};
 use crate::support::bot::details;
@@ -65,6 +65,23 @@ async fn ask_is_deferred_and_answered_by_an_edit_with_the_threads_context() {
 
 /// The answer to a command begins as a loading message without text; its edit must
 /// reach the window.
+/// It takes some ten seconds: the edit of what says "thinking" may be repeated.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_to_a_command_waits_out_an_outage() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    let path = "/webhooks/*/*/messages/@original";
+    let outage = Fault::status("PATCH", path, 503, 0, "no").times(9);
+    p.stage.discord.fault(outage);
+    let call = p
+        .stage
+        .discord
+        .interact(p.channel, p.ada, &ask("what is it about?"));
+    let fits = |message: &clew_simulator::Message| message.content == "ok";
+    p.stage.discord.wait_interaction(call, fits).await.unwrap();
+    bot.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commands_answer_is_part_of_the_conversation() {
     let (p, thread) = place_with(&[], |world, seeds| {

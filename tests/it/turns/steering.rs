@@ -360,6 +360,8 @@ async fn what_is_not_answered_again_stays_as_it_was() {
         .await
         .unwrap();
     p.with("Paris.", &["Regenerate"]).await;
+    let why = p.why(answer.id).await;
+    assert!(!why.contains("No record"), "{why}");
     // It is being answered.
     let (behaviour, gate) = Behaviour::text(&["Rome."]).held();
     p.stage.model.script(behaviour);
@@ -378,6 +380,48 @@ async fn what_is_not_answered_again_stays_as_it_was() {
     let gone = "-# The question is deleted.";
     assert_eq!(p.presses(maria, answer.id, "Regenerate").await.text(), gone);
     assert_eq!(p.stage.model.requests().len(), 3);
+    bot.stop().await;
+}
+
+/// Whoever presses, the tokens are the asker's.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_given_anew_without_tokens_of_whoever_asked() {
+    let (p, bot, maria) = steered(&[("TOKENS_PER_DAY", "10,0")]).await;
+    let (_, answer) = p.answered("Paris.").await;
+    let spent = "-# Whoever asked that has no tokens left today, or is blocked.";
+    assert_eq!(
+        p.presses(maria, answer.id, "Regenerate").await.text(),
+        spent
+    );
+    assert_eq!(p.stage.model.requests().len(), 1);
+    bot.stop().await;
+}
+
+/// One that waits for another of its asker's is not begun.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_to_be_given_anew_is_stopped_before_it_begins() {
+    let (p, bot, _) = steered(&[]).await;
+    let (question, answer) = p.answered("Paris.").await;
+    let (behaviour, gate) = Behaviour::text(&["Rome."]).held();
+    p.stage.model.script(behaviour);
+    p.post(p.channel, p.ada, p.to_us("and of Italy?"));
+    p.stage.model.wait_requests(2).await;
+    assert_eq!(
+        p.presses(p.ada, answer.id, "Regenerate").await.text(),
+        AGAIN
+    );
+    let used = Use::Component {
+        message: answer.id,
+        custom_id: format!("stop-answer:{question}"),
+        values: Vec::new(),
+    };
+    let pressed = p.stage.discord.interact(p.channel, p.ada, &used);
+    let told = p.stage.discord.wait_interaction(pressed, |_| true).await;
+    assert_eq!(told.unwrap().content, "Stopping it.");
+    gate.open();
+    p.shown("Rome.", &["Regenerate"]).await;
+    p.shown("Paris.", &["Regenerate"]).await;
+    assert_eq!(p.stage.model.requests().len(), 2);
     bot.stop().await;
 }
 

@@ -117,6 +117,12 @@ struct Body {
 }
 
 impl RestError {
+    /// Whether it is a 429 that passes: one of a route, of everything, or of what a channel or a
+    /// server writes (codes 20028, 20029), but not that a message is too old to be edited so often.
+    pub fn is_limit(&self) -> bool {
+        self.reason == Fallback::RateLimited && self.code != Some(code::EDITS_OF_OLD_MESSAGES)
+    }
+
     /// Whether Discord says that a message is deleted, alone or with its channel.
     pub fn says_gone(&self) -> bool {
         self.reason == Fallback::Deleted || self.code == Some(code::UNKNOWN_CHANNEL)

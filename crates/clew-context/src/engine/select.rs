@@ -354,16 +354,14 @@ impl Selector<'_> {
         }
         let oldest = links.last().and_then(ChainLink::message);
         let beyond = oldest.and_then(|oldest| oldest.replies_to());
-        let mut earlier = beyond.zip(cut);
-        if let Some((id, reason)) = earlier {
-            selection.omit(id, reason);
-        }
+        let beyond = beyond.zip(cut);
+        let omitted = beyond.map(|(id, reason)| Omitted { id, reason });
+        selection.omitted.extend(omitted);
         selection.picks.sort_by_key(|pick| pick.message.id);
         // Links and pins may have left room for fewer than were gathered.
-        if let Some(id) = links::cap(&mut selection, self.limits.max_msgs) {
-            earlier = Some((id, OmitReason::Msgs));
-        }
-        if let Some((id, reason)) = earlier {
+        let dropped = links::cap(&mut selection, self.limits.max_msgs);
+        let dropped = dropped.map(|id| (id, OmitReason::Msgs));
+        if let Some((id, reason)) = dropped.or(beyond) {
             selection.mark(id, Marker::EarlierChain(reason));
         }
         selection.omitted.sort_by_key(|omitted| omitted.id);

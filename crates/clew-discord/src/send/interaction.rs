@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use twilight_http::request::{Method, RequestBuilder};
+use twilight_http::request::{Method, Request, RequestBuilder};
 
 use super::answer::{flags, message, new_message, only_buttons};
 use super::{FLAGS, FileUpload, MessageText, build, message_id, with_body};
@@ -111,7 +111,8 @@ impl Rest {
     ) -> Result<MessageId, RestError> {
         let payload = text.body();
         let path = webhook(interaction, "/messages/@original");
-        let body = self.hook(Method::Patch, path, &payload, text.files, deadline);
+        let make = || hook(Method::Patch, path.clone(), &payload, text.files);
+        let body = self.repeat(make, RateLimitPool::Aside, deadline);
         message_id(&body.await?)
     }
 
@@ -207,12 +208,21 @@ impl Rest {
         files: &[FileUpload],
         deadline: Instant,
     ) -> Result<Vec<u8>, RestError> {
-        let builder = RequestBuilder::raw(method, path).use_authorization_token(false);
-        let request = with_body(builder, payload, files)?;
+        let request = hook(method, path, payload, files)?;
         self.reader()
             .call(request, RateLimitPool::Aside, deadline)
             .await
     }
+}
+
+fn hook(
+    method: Method,
+    path: String,
+    payload: &Value,
+    files: &[FileUpload],
+) -> Result<Request, RestError> {
+    let builder = RequestBuilder::raw(method, path).use_authorization_token(false);
+    with_body(builder, payload, files)
 }
 
 /// A path of the webhook that answers an interaction.

@@ -72,11 +72,6 @@ impl RestError {
         }
     }
 
-    /// Whether it is a 429 (without a JSON error code).
-    pub(in crate::discord) fn is_limit(&self) -> bool {
-        self.status == Some(429) && self.code.is_none()
-    }
-
     /// Converts an error of twilight's client. Its texts are dropped: they contain
     /// paths with interaction tokens and whole bodies.
     pub fn of_twilight(error: &twilight_http::Error) -> Self {

@@ -73,11 +73,7 @@ pub(super) fn ends(parts: Vec<MessagePart>, most: usize) -> Ends {
 pub(super) fn all(message: &Message, is_ours: bool) -> Vec<MessagePart> {
     let mut all = vec![MessagePart::Markup(message.content.to_string())];
     if let Some(extras) = message.extras.as_deref() {
-        let buttons = if is_ours {
-            extras.component_text.len()
-        } else {
-            0
-        };
+        let buttons = extras.component_text.len() * usize::from(is_ours);
         all.extend(lines(extras).into_iter().skip(buttons));
     }
     all
