@@ -40,7 +40,7 @@ pub use stages::{StageTimes, Stopwatch, TurnStage};
 #[cfg(feature = "otel")]
 pub use traces::{Exporter, SetupError, Traces};
 pub(crate) use writer::is_of_ours;
-pub use writer::{Guard, QUEUE_LINES};
+pub use writer::{Guard, QUEUE_LINES, remove_old};
 
 /// The handle through which the whole bot emits events. Clones share one sink.
 ///

@@ -25,7 +25,7 @@ use super::{
 };
 use crate::config::Config;
 use crate::engine::alerts::Trouble;
-use crate::telemetry::with_sources;
+use crate::telemetry::{remove_old, with_sources};
 use clew_context::model::{Clock, UnixMillis};
 use clew_context::outside::blocking;
 use clew_discord::session::{self, ClaimRows, Claims, GUILD_FILE, KEPT};
@@ -193,7 +193,7 @@ pub(super) async fn folder(
         }
         return Ok(StateFolder::local(config.state_dir.clone()));
     };
-    let tenure = stand_by(cluster, alerter, monitor).await?;
+    let tenure = stand_by(config, cluster, clock, monitor, alerter).await?;
     if let Some(monitor) = monitor {
         monitor.starting();
     }
@@ -329,15 +329,21 @@ async fn take_along(
 /// # Errors
 /// What only a person can mend.
 async fn stand_by(
+    config: &Config,
     cluster: &dyn Cluster,
-    alerter: &Alerter,
+    clock: &Clock,
     monitor: Option<&Monitor>,
+    alerter: &Alerter,
 ) -> Result<Arc<dyn Tenure>, Error> {
-    let mut said = None;
+    let (mut said, mut swept) = (None, None);
     if let Some(monitor) = monitor {
         monitor.standing_by("cluster: nobody has said yet who is the bot");
     }
     loop {
+        let today = clock();
+        if swept.replace(today.day()) != Some(today.day()) {
+            forget_telemetry(config, today);
+        }
         let waits = match cluster.ask().await {
             Ok(Asked::Ours(tenure)) => {
                 tracing::info!(
@@ -358,6 +364,16 @@ async fn stand_by(
             said = Some(waits);
         }
         sleep(pause).await;
+    }
+}
+
+/// What it told as the bot is kept no longer for standing by.
+fn forget_telemetry(config: &Config, now: UnixMillis) {
+    let (dir, keep_days) = (&config.telemetry.dir, config.telemetry.keep_days);
+    if let Some(days) = keep_days
+        && let Err(error) = remove_old(dir, days, now)
+    {
+        tracing::debug!(%error, "old telemetry cannot be removed");
     }
 }
 

@@ -16,7 +16,7 @@ use tracing_appender::rolling::{RollingFileAppender, Rotation};
 use super::event::{Dropped, Event};
 use super::line::{self, Ids};
 use super::{Error, TelemetrySettings, with_sources};
-use clew_context::model::Clock;
+use clew_context::model::{Clock, UnixMillis};
 use clew_context::outside::has_threads;
 
 /// The most lines that wait for the disk: about 3 MB of text, or seconds of a
@@ -238,6 +238,23 @@ impl Write for DailyFiles {
     fn flush(&mut self) -> io::Result<()> {
         self.appender.flush()
     }
+}
+
+/// Removes what is older than so many days. A process that writes removes its old files itself.
+pub fn remove_old(dir: &Path, keep_days: u32, now: UnixMillis) -> io::Result<()> {
+    let day_of = |path: &Path| {
+        let name = path.file_name()?.to_str()?;
+        let date = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
+        let midnight = format!("{}T00:00:00Z", date.trim_matches('.'));
+        Some(UnixMillis::parse(&midnight)?.day())
+    };
+    for file in std::fs::read_dir(dir)? {
+        let path = file?.path();
+        if day_of(&path).is_some_and(|day| day < now.day() - i64::from(keep_days)) {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(())
 }
 
 /// tracing-appender counts today's file among those it keeps, and makes room for it even if

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use clew::telemetry::{Guard, IdStyle, Ids, Telemetry, TelemetrySettings};
+use clew::telemetry::{Guard, IdStyle, Ids, Telemetry, TelemetrySettings, remove_old};
 use clew_context::model::{ChannelId, Scene, UnixMillis, fixed_clock};
 use serde_json::Value;
 
@@ -154,6 +154,26 @@ fn old_files_go_and_other_files_stay() {
     check(1, 1 + 1 + 1);
     check(2, 2 + 1 + 1);
     check(30, 5 + 1 + 1);
+}
+
+/// By their days: a process that stands by writes none that would push them out.
+#[test]
+fn what_is_older_than_so_many_days_goes_without_a_writer() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    let names = [
+        "clew.2020-01-01.jsonl",
+        "clew.2020-01-02.jsonl",
+        "clew.x.jsonl",
+    ];
+    for name in names.into_iter().chain(["notes.2020-01-01.jsonl"]) {
+        std::fs::write(dir.join(name), "").unwrap();
+    }
+    let now = UnixMillis::parse("2020-02-01T12:00:00Z").unwrap();
+    remove_old(dir, 30, now).unwrap();
+    let mut left = file_names(dir);
+    left.sort();
+    assert_eq!(left, [names[1], names[2], "notes.2020-01-01.jsonl"]);
 }
 
 #[test]
