@@ -76,37 +76,33 @@ async fn found(config: &Config) -> Finding {
     }
 }
 
-/// Writes and reads an entry, unless a bot uses the store.
+/// Writes and reads an entry, unless a bot uses the store, and looks for damage.
 async fn tried(config: &Config) -> Finding {
     let address = &config.memory.store;
     let folders = app::folders(&config.memory);
-    if is_in_use(config).await {
-        return match Store::look(address, &folders, system_clock()).await {
-            Ok(store) => {
-                let done = store.stats().await.map(drop);
-                let checked = checked(&store, done).await;
-                let read = format!("{address}: read; a bot uses it, so nothing was written");
-                found_of(checked, read)
+    let mut done = format!("{address}: read; a bot uses it, so nothing was written");
+    if !is_in_use(config).await {
+        match write_and_read(config).await {
+            Ok(true) => done = format!("{address}: written and read"),
+            Ok(false) => {
+                return Finding::failed(
+                    "store",
+                    format!("{address}: an entry that was written cannot be read"),
+                    "do not start the bot with it; restore a backup, or name another CONTEXT_STORE",
+                );
             }
-            Err(error) => failed(&error),
-        };
+            Err(error) => return failed(&error),
+        }
     }
-    let store = match Store::open(address, &folders, system_clock()).await {
-        Ok(store) => store,
-        Err(error) => return failed(&error),
-    };
-    let done = write_and_read(&store).await;
-    if let Ok(false) = done {
-        return Finding::failed(
-            "store",
-            format!("{address}: an entry that was written cannot be read"),
-            "do not start the bot with it; restore a backup, or name another CONTEXT_STORE",
-        );
+    // It takes long: a bot may start meanwhile.
+    match Store::look(address, &folders, system_clock()).await {
+        Ok(store) => {
+            let checked = checked(&store).await;
+            let closed = store.close().await;
+            found_of(checked.and_then(|checked| closed.map(|()| checked)), done)
+        }
+        Err(error) => failed(&error),
     }
-    let checked = checked(&store, done.map(drop)).await;
-    let closed = store.close().await;
-    let checked = checked.and_then(|checked| closed.map(|()| checked));
-    found_of(checked, format!("{address}: written and read"))
 }
 
 /// Whether a bot uses the store, on this machine or in the cluster.
@@ -118,9 +114,9 @@ async fn is_in_use(config: &Config) -> bool {
     config.cluster && status.await.is_ok_and(|status| status.holder.is_some())
 }
 
-/// Looks for damage, if all went well so far.
-async fn checked(store: &Store, done: Result<(), Error>) -> Result<Checked, Error> {
-    done?;
+/// Reads it, and looks for damage.
+async fn checked(store: &Store) -> Result<Checked, Error> {
+    store.stats().await?;
     store.check(CHECK).await
 }
 
@@ -140,11 +136,14 @@ fn found_of(checked: Result<Checked, Error>, done: String) -> Finding {
 }
 
 /// An entry of no meaning, which is taken away again.
-async fn write_and_read(store: &Store) -> Result<bool, Error> {
+async fn write_and_read(config: &Config) -> Result<bool, Error> {
+    let folders = app::folders(&config.memory);
+    let store = Store::open(&config.memory.store, &folders, system_clock()).await?;
     store.set_departure(NOWHERE, Some(system_clock()())).await?;
     let departures = store.departures().await?;
     let is_there = departures.iter().any(|(guild, _)| *guild == NOWHERE);
     store.set_departure(NOWHERE, None).await?;
+    store.close().await?;
     Ok(is_there)
 }
 

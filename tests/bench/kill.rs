@@ -212,7 +212,6 @@ impl Killed {
     async fn settle(&self) {
         let until = Instant::now() + SETTLING;
         loop {
-            // It has the store by then: whoever looks earlier would keep it out.
             let mut child = self.bot.begin(&UNREFUSED).await;
             let its_end = until.min(Instant::now() + SETTLING_EACH);
             while Instant::now() < its_end {

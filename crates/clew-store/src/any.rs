@@ -67,12 +67,12 @@ impl Store {
         Self::open_with(address, OpenFor::Alone, snapshots, folders, clock).await
     }
 
-    /// As [`Store::open`], but read-only: it may run beside another process
-    /// that uses the store, and then changes nothing.
+    /// Opens it read-only, without locking it: another process may use it, start or come back
+    /// meanwhile. Changes nothing.
     ///
     /// # Errors
-    /// As [`Store::open`]; [`Error::Open`] if another process uses it and its
-    /// schema is of another version.
+    /// As [`Store::open`], but for the other process; [`Error::Open`] if there is none, or its
+    /// schema is of an older version.
     pub async fn look(
         address: &StoreAddress,
         folders: &Folders,
@@ -226,6 +226,13 @@ impl Store {
 /// What [`Store::peek`] says of a store that is not there, or older.
 pub(super) fn not_begun(place: impl fmt::Display) -> Error {
     let remedy = "it is not there, or of an older version: start the bot (`clew run`) once";
+    Error::unopened(place, remedy, None)
+}
+
+/// What [`Store::look`] says of a store that is not there, or older.
+pub(super) fn not_current(place: impl fmt::Display) -> Error {
+    let remedy = "it is not there, or of an older version: read or back it up with the program that \
+                  made it, or stop the bot, if it runs, then `clew store migrate`";
     Error::unopened(place, remedy, None)
 }
 

@@ -68,7 +68,7 @@ impl Files {
         .await
     }
 
-    /// Opens them for reading. If another process uses them, a copy in `TMPDIR` is read, and
+    /// Reads a copy of them, in `TMPDIR`: another process may use them or start meanwhile, and
     /// they are left as they are.
     ///
     /// # Errors
@@ -76,17 +76,15 @@ impl Files {
     /// As [`Files::open`], but for the other process; there is no room for the copy.
     pub async fn look(folders: FileFolders, clock: Clock) -> Result<Self, Error> {
         blocking("open the files", move || {
-            let opened = StoreFolder::open(folders.clone(), Arc::clone(&clock));
-            let is_one_twice = || {
-                let [dir, users, servers] = folders.each_ref().map(|path| path.canonicalize().ok());
-                dir == users || dir == servers || users == servers
-            };
-            match opened {
-                Err(Error::Open { .. }) if !is_one_twice() => {
-                    Self::start(StoreFolder::copied(folders, clock)?)
-                }
-                opened => Self::start(opened?),
-            }
+            let found = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+            let [dir, users, servers] = folders.each_ref().map(found);
+            let is_one_twice = dir == users || dir == servers || users == servers;
+            Self::start(if is_one_twice {
+                // Refused.
+                StoreFolder::open(folders, clock)?
+            } else {
+                StoreFolder::copied(folders, clock)?
+            })
         })
         .await
     }

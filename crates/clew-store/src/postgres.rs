@@ -45,7 +45,7 @@ use self::session::{Borrowed, Call, LONG_PATIENCE, Loan, Outcome, PATIENCE};
 use self::slots::Slots;
 use self::texts::TextRows;
 use self::tidying::Tidying;
-use super::any::not_begun;
+use super::any::{not_begun, not_current};
 use super::backend::Visit;
 use super::sql;
 use super::{
@@ -146,25 +146,19 @@ impl Postgres {
         Ok(store)
     }
 
-    /// As [`Self::open`], but read-only: it may run beside another process that
-    /// uses the database, and then changes nothing.
+    /// Opens it read-only, without locking it: another process may use it, start or come back
+    /// meanwhile. Changes nothing.
     ///
     /// # Errors
     ///
-    /// As [`Self::open`]; [`Error::Open`] if another process uses it and its
+    /// As [`Self::open`], but for the other process; [`Error::Open`] if there is none, or its
     /// schema is of an older version.
     pub async fn look(url: &Secret, files: SnapshotFiles) -> Result<Self, Error> {
-        match Self::open_for(Hold::alone(), Duration::ZERO, url, files.clone()).await {
-            Err(Error::Held { .. }) => {}
-            opened => return opened,
-        }
         let (connected, found) = Self::found(url).await?;
-        let texts = Self::texts_beside(&connected, url).await?;
         if found < Some(schema::KNOWN) {
-            let remedy = "it is of an older version and in use by another process: stop that one, \
-                          then `clew store migrate`";
-            return Err(Error::unopened(&connected.place, remedy, None));
+            return Err(not_current(&connected.place));
         }
+        let texts = Self::texts_beside(&connected, url).await?;
         Ok(Self::over(connected, files, texts))
     }
 

@@ -98,22 +98,20 @@ impl Sqlite {
         Self::start(path, writer, Some(hold))
     }
 
-    /// As [`Self::open`], but read-only: it may run beside another process that
-    /// uses the file, and then changes nothing. Blocks.
+    /// Opens it read-only, without locking it: another process may use it or start meanwhile.
+    /// Changes nothing. Blocks.
     ///
     /// # Errors
     ///
-    /// As [`Self::open`]; [`Error::Open`] if another process uses it and its
-    /// schema is of an older version.
+    /// As [`Self::open`], but for the other process; [`Error::Io`] if there is no file,
+    /// [`Error::Open`] if its schema is of an older version.
     pub fn look(
         path: &Path,
         snapshots: SnapshotFiles,
         settings: &SqliteSettings,
     ) -> Result<Self, Error> {
-        match Self::open(path, snapshots.clone(), settings) {
-            Err(Error::Held { .. }) => {}
-            opened => return opened,
-        }
+        // Neither one that is not there nor one with a second log.
+        file::lock_of(path)?;
         let writer = Session::beside(path, snapshots, settings)?;
         Self::start(path, writer, None)
     }

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
 use super::fault::{Fault, Outcome, is_passing};
 use super::{file, schema, texts};
-use crate::any::not_begun;
+use crate::any::{not_begun, not_current};
 use crate::{Error, SnapshotFiles};
 
 /// Prepared statements cached per connection: about all that we have.
@@ -136,8 +136,8 @@ impl Session {
         })
     }
 
-    /// Opens a file to look at while another process has it; migrating and
-    /// cleaning up are up to that process.
+    /// Opens a file to look at, which another process may have; migrating and
+    /// cleaning up are up to whoever opens it to write.
     pub(super) fn beside(
         path: &Path,
         snapshots: SnapshotFiles,
@@ -145,15 +145,10 @@ impl Session {
     ) -> Result<Self, Error> {
         Self::first(path, snapshots, settings, |session| {
             session.set_up_any(settings.busy_timeout, WRITER_CACHE_KIB)?;
-            let found = schema::version(&session.connection, &session.place)?;
-            if found == schema::VERSION {
+            if schema::version(&session.connection, &session.place)? == schema::VERSION {
                 return Ok(());
             }
-            let remedy = format!(
-                "it is of version {found} and in use by another process: stop that one, then `clew \
-                 store migrate`"
-            );
-            Err(Error::unopened(&session.place, remedy, None).into())
+            Err(not_current(&session.place).into())
         })
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use clew_context::model::{ChannelId, GuildId, MessageId, TurnId, UnixMillis, UserId};
+use clew_context::model::{ChannelId, Clock, GuildId, MessageId, TurnId, UnixMillis, UserId};
 use clew_store::model::{
     AgentName, ClearKey, Fact, FactId, GuildSettings, Origin, Scope, StoredMessage, StoredRole,
     Subject,
@@ -46,11 +46,17 @@ impl World {
         self.try_open().await.unwrap()
     }
 
-    async fn try_open(&self) -> Result<Files, Error> {
+    fn folders(&self) -> [PathBuf; 3] {
+        ["context", "users", "servers"].map(|name| self.path(name))
+    }
+
+    fn clock(&self) -> Clock {
         let now = Arc::clone(&self.now);
-        let clock = Arc::new(move || UnixMillis(now.load(Ordering::Relaxed)));
-        let folders = ["context", "users", "servers"].map(|name| self.path(name));
-        Files::open(folders, clock).await
+        Arc::new(move || UnixMillis(now.load(Ordering::Relaxed)))
+    }
+
+    async fn try_open(&self) -> Result<Files, Error> {
+        Files::open(self.folders(), self.clock()).await
     }
 
     fn set_time(&self, at: i64) {
@@ -569,6 +575,41 @@ async fn a_folder_belongs_to_one_process() {
     assert!(error.to_string().contains("in use"), "{error}");
     first.close().await.unwrap();
     world.open().await;
+}
+
+/// A bot that starts while they are read is not refused, and nothing is made.
+#[tokio::test]
+async fn reading_keeps_no_process_out() {
+    let world = World::new();
+    let look = async |folders| Files::look(folders, world.clock()).await;
+    let empty = look(world.folders()).await.unwrap();
+    assert_eq!(
+        empty
+            .records(Kind::Messages, None, None, 9)
+            .await
+            .unwrap()
+            .records,
+        []
+    );
+    assert!(!world.path("context").exists());
+    let files = world.open().await;
+    files.append(&turn(HERE, 1)).await.unwrap();
+    files.close().await.unwrap();
+    let looking = look(world.folders()).await.unwrap();
+    let files = world.open().await;
+    files.append(&turn(HERE, 2)).await.unwrap();
+    let found = looking
+        .records(Kind::Messages, None, None, 9)
+        .await
+        .unwrap();
+    assert_eq!(found.records.len(), 2, "as of when it was opened");
+    looking.close().await.unwrap();
+    // A folder is used once, there or not.
+    for both in ["context", "none"] {
+        let folders = [both, both, "servers"].map(|name| world.path(name));
+        let error = look(folders).await.map(drop).unwrap_err();
+        assert!(error.to_string().contains("in use"), "{error}");
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::process::Command;
 
-use clew_store::{Backend, Error, Postgres};
+use clew_context::model::Secret;
+use clew_store::{Backend, Error, Postgres, SnapshotFiles};
 
 use super::{Fresh, direct, open, server, turn};
 
@@ -48,22 +49,54 @@ const HOLDERS: &str = "SELECT pid FROM pg_locks
      WHERE locktype = 'advisory' AND classid = 1668048247 AND objsubid = 2
          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
 
+/// Like a broken network: until the next call nobody holds the database.
+async fn broken(fresh: &Fresh) {
+    let cut = HOLDERS.replace("SELECT pid", "SELECT pg_terminate_backend(pid)");
+    assert!(!fresh.admin(&cut).await.is_empty());
+    while !fresh.admin(HOLDERS).await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Nor does it migrate what it reads.
+#[tokio::test]
+async fn reading_after_a_break_does_not_take_the_database() {
+    let fresh = Fresh::new().await;
+    let scope = direct(1);
+    let look = async || {
+        let files = SnapshotFiles::new(fresh.folder.path().to_owned());
+        Postgres::look(&Secret::new(&*fresh.database.url), files).await
+    };
+    broken(&fresh).await;
+    let looking = look().await.unwrap();
+    assert_eq!(looking.opt_outs().await.unwrap(), []);
+    // The first call may find its connection broken.
+    let _ = fresh.store.window(&super::all_of(scope)).await;
+    fresh.store.append(&turn(scope, 1, "one")).await.unwrap();
+    assert_eq!(
+        looking.window(&super::all_of(scope)).await.unwrap().len(),
+        2
+    );
+    looking.close().await.unwrap();
+    fresh.store.close().await.unwrap();
+    fresh.admin("UPDATE clew.clew_schema SET version = 7").await;
+    let error = look().await.map(drop).unwrap_err().to_string();
+    assert!(error.contains("clew store migrate"), "{error}");
+    fresh.admin("DROP SCHEMA clew CASCADE").await;
+    let error = look().await.map(drop).unwrap_err().to_string();
+    assert!(error.contains("it is not there"), "{error}");
+    let made = "SELECT to_regnamespace('clew')::text";
+    assert_eq!(fresh.admin(made).await, [[None]]);
+}
+
 #[tokio::test]
 async fn after_a_break_a_process_gets_the_database_back_unless_another_has_it() {
     let fresh = Fresh::new().await;
     let reopen = || open(&fresh.database.url, &fresh.folder);
     let scope = direct(1);
-    // Like a broken network.
-    let broken = async || {
-        let cut = HOLDERS.replace("SELECT pid", "SELECT pg_terminate_backend(pid)");
-        assert!(!fresh.admin(&cut).await.is_empty());
-        while !fresh.admin(HOLDERS).await.is_empty() {
-            tokio::task::yield_now().await;
-        }
-        // The first call may find its connection broken.
-        let _ = fresh.store.window(&super::all_of(scope)).await;
-    };
-    broken().await;
+    broken(&fresh).await;
+    // The first call may find its connection broken.
+    let _ = fresh.store.window(&super::all_of(scope)).await;
     fresh.store.append(&turn(scope, 1, "one")).await.unwrap();
     let error = reopen().await.err().unwrap();
     assert!(matches!(error, Error::Held { .. }), "{error:?}");

@@ -25,6 +25,11 @@ fn refused(place: &Place) -> Error {
     }
 }
 
+fn look(place: &Place) -> Result<Sqlite, Error> {
+    let snapshots = SnapshotFiles::new(place.folder.path().join("agents"));
+    Sqlite::look(&place.file(), snapshots, &SqliteSettings::default())
+}
+
 #[tokio::test]
 async fn a_reopened_store_has_everything() {
     let place = Place::new();
@@ -57,11 +62,7 @@ async fn reading_beside_another_process_changes_nothing() {
     let half = place.folder.path().join("agents/default/sessions");
     fs::create_dir_all(&half).unwrap();
     fs::write(half.join(".x.clew-tmp"), "{").unwrap();
-    let look = || {
-        let snapshots = SnapshotFiles::new(place.folder.path().join("agents"));
-        Sqlite::look(&place.file(), snapshots, &SqliteSettings::default())
-    };
-    let looking = look().unwrap();
+    let looking = look(&place).unwrap();
     assert_eq!(turns(&looking, 1).await, [1]);
     assert!(half.join(".x.clew-tmp").exists());
     assert!(place.open_with(&SqliteSettings::default()).is_err());
@@ -72,8 +73,44 @@ async fn reading_beside_another_process_changes_nothing() {
         .beside()
         .pragma_update(None, "user_version", 1)
         .unwrap();
-    let error = look().err().unwrap().to_string();
+    let error = look(&place).err().unwrap().to_string();
     assert!(error.contains("clew store migrate"), "{error}");
+}
+
+/// A bot that starts while it is read is not refused.
+#[tokio::test]
+async fn reading_keeps_no_process_out() {
+    let place = Place::new();
+    assert!(look(&place).is_err());
+    assert!(!place.file().exists(), "reading makes no store");
+    let store = place.open();
+    store.append(&turn(1, 1, "kept")).await.unwrap();
+    store.close().await.unwrap();
+    let looking = look(&place).unwrap();
+    let store = place.open();
+    store.append(&turn(1, 2, "kept")).await.unwrap();
+    assert_eq!(turns(&looking, 1).await, [1, 2]);
+    looking.close().await.unwrap();
+    store.append(&turn(1, 3, "kept")).await.unwrap();
+}
+
+/// A backup before an update is made of what is there.
+#[test]
+fn reading_migrates_nothing() {
+    let place = Place::new();
+    fs::create_dir_all(place.file().parent().unwrap()).unwrap();
+    let older = place.beside();
+    let schema = include_str!("../../../../src/sqlite/schema_1.sql");
+    older.execute_batch(schema).unwrap();
+    let ours = u32::from_be_bytes(*b"Clew");
+    older.pragma_update(None, "application_id", ours).unwrap();
+    older.pragma_update(None, "user_version", 1).unwrap();
+    drop(older);
+    let before = fs::read(place.file()).unwrap();
+    let error = look(&place).map(drop).unwrap_err().to_string();
+    assert!(error.contains("clew store migrate"), "{error}");
+    assert_eq!(fs::read(place.file()).unwrap(), before);
+    drop(place.open());
 }
 
 /// What a killed process has left in the log is seen, and left to the next.
