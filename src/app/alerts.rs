@@ -180,7 +180,6 @@ impl Teller {
         while phases.has_changed().is_ok() {
             let phase = phases.borrow_and_update().clone();
             match phase {
-                Phase::Quiet => drop(phases.changed().await),
                 // Nothing is known of the other troubles.
                 Phase::StandsBy if self.alerts.told().contains(&Trouble::Store) => {
                     let mut there = self.alerts.told().clone();
@@ -188,7 +187,7 @@ impl Teller {
                     self.tell(&there).await;
                     let _ = timeout(self.pause, phases.changed()).await;
                 }
-                Phase::StandsBy => drop(phases.changed().await),
+                Phase::Quiet | Phase::StandsBy => drop(phases.changed().await),
                 Phase::Starts(trouble) => {
                     let mut pause = START;
                     while timeout(pause, phases.changed()).await.is_err() {

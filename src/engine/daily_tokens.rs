@@ -174,8 +174,8 @@ impl DailyTokens {
         &self.used
     }
 
-    /// A clock that is set back ends no day. What one counted that was days ahead is over with
-    /// tomorrow.
+    /// A clock that is set back, by less than two days, ends no day. What one counted that was days
+    /// ahead is over with tomorrow.
     fn begin_day(&mut self, now: UnixMillis) {
         self.used.day = self.used.day.min(now.day() + 1);
         if now.day() > self.used.day {

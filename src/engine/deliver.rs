@@ -104,12 +104,20 @@ pub fn split(text: &str, max_messages: usize, overflow: Overflow) -> Delivery {
     delivery
 }
 
-/// A text whose last code block, if it is open, is closed.
+/// A text whose last code block and spoiler, if they are open, are closed.
 pub fn closed(text: String) -> String {
-    match after_text(None, &text) {
+    hidden(match after_text(None, &text) {
         Some(fence) => fence.close(&text),
         None => text,
+    })
+}
+
+/// A text that ends too early: what was held back in a spoiler stays hidden.
+pub fn hidden(mut text: String) -> String {
+    if spoiler::unended(&text).is_some_and(|at| !text[at..].trim_matches('|').trim().is_empty()) {
+        text.push_str(MARK);
     }
+    text
 }
 
 /// The links that a text ends with, which stand in the messages, too, if they do not hold the whole

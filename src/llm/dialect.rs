@@ -71,12 +71,22 @@ const UNKNOWN: [&str; 7] = [
     "unrecogni",
 ];
 
+/// Words by which it is about one tool of the request: its schema.
+const OF_ONE: [&str; 6] = [
+    "schema",
+    "parameters.",
+    "parameters[",
+    "function_declarations",
+    "tools[",
+    "tools.",
+];
+
 /// Whether a request with tools was refused because of them, and if so, whether the model
 /// seems to know none: with 400 or 422 (Ollama, vLLM, `LiteLLM`), 404 (`OpenRouter`), or 500
 /// and 501 (llama.cpp without `--jinja`). Otherwise what is sent of them is to blame.
 pub(super) fn refuses_tools(error: &Error) -> Option<bool> {
     let (message, is_surely_ours) = error.objection()?;
     let says = |words: &[&str]| words.iter().any(|word| message.contains(word));
-    let knows_none = says(&UNKNOWN);
+    let knows_none = says(&UNKNOWN) && !says(&OF_ONE);
     (says(&["tool", "function"]) && (is_surely_ours || knows_none)).then_some(knows_none)
 }

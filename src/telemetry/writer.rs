@@ -241,6 +241,9 @@ impl Write for DailyFiles {
 }
 
 /// Removes what is older than so many days. A process that writes removes its old files itself.
+///
+/// # Errors
+/// A file, or the folder, cannot be read or removed.
 pub fn remove_old(dir: &Path, keep_days: u32, now: UnixMillis) -> io::Result<()> {
     let day_of = |path: &Path| {
         let name = path.file_name()?.to_str()?;

@@ -70,9 +70,14 @@ async fn post_whole(
     posted: &mut PostedAnswer<'_>,
     completion: Completion,
 ) -> Delivered {
-    let text = &completion.text;
+    let text = match completion.end.finish_reason {
+        FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other => completion.text,
+        FinishReason::CutOff | FinishReason::Length | FinishReason::ContentFilter => {
+            deliver::hidden(completion.text)
+        }
+    };
     posted.is_cut = Some(completion.end.finish_reason == FinishReason::Length);
-    let outcome = post(turn, posted, text).await;
+    let outcome = post(turn, posted, &text).await;
     if outcome != Outcome::Answered {
         return (outcome, None);
     }
@@ -91,7 +96,7 @@ async fn post_whole(
             tracing::info!(%error, note, "a note could not be added to an answer");
         }
     }
-    (outcome, Some(posted.shown(text).to_owned()))
+    (outcome, Some(posted.shown(&text).to_owned()))
 }
 
 /// Posts what was said until an order ended it; tried for a short time only.

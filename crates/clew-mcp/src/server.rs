@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -190,13 +191,20 @@ impl Server {
         }
     }
 
-    /// Lists the tools whenever they may have changed, until they cannot be listed.
+    /// Lists the tools whenever they may have changed, until they cannot be listed. One failure is
+    /// none where they were: a server may be busy.
     async fn list(&self, connection: &Arc<Connection>) -> String {
+        let mut may_fail = false;
         loop {
             let (listed, fresh) = match connection.tools().await {
                 Ok(listed) => listed,
+                Err(_) if mem::take(&mut may_fail) => {
+                    sleep(FIRST_PAUSE).await;
+                    continue;
+                }
                 Err(problem) => return problem,
             };
+            may_fail = true;
             let (tools, _) = list::allowed(&self.name, listed, &self.config.rules.allow);
             self.tell_changes(&tools);
             self.note(|state| {

@@ -362,17 +362,7 @@ impl Dispatcher {
         let active = self.active.get(&id);
         let active = active.filter(|one| one.run.is_none() && one.trigger.channel == channel);
         let Some(active) = active else {
-            // One that is to be given anew stays as it is.
-            let gone = self.queues.remove_waiting(|one| {
-                let trigger = &one.request.trigger;
-                let is_theirs = of.is_none_or(|of| of == trigger.author.id);
-                one.is_anew() && (trigger.id, trigger.channel) == (id, channel) && is_theirs
-            });
-            return if gone.is_empty() {
-                Steered::TooOld
-            } else {
-                Steered::Stopping
-            };
+            return self.stop_waiting(id, channel, of);
         };
         if of.is_some_and(|of| of != active.trigger.author.id) {
             return Steered::NotTheirs;
@@ -380,6 +370,23 @@ impl Dispatcher {
         if !active.orders.borrow().ends() {
             active.orders.send_replace(Order::Stop);
         }
+        Steered::Stopping
+    }
+
+    /// An answer that is to be given anew and has not begun stays as it is.
+    fn stop_waiting(&mut self, id: MessageId, channel: ChannelId, of: Option<UserId>) -> Steered {
+        let is_it = |one: &WaitingTrigger| {
+            let trigger = &one.request.trigger;
+            one.is_anew() && (trigger.id, trigger.channel) == (id, channel)
+        };
+        let asker = self.queues.waiting_mut().find(|one| is_it(one));
+        let Some(asker) = asker.map(|one| one.request.asker()) else {
+            return Steered::TooOld;
+        };
+        if of.is_some_and(|of| of != asker) {
+            return Steered::NotTheirs;
+        }
+        self.queues.remove_waiting(is_it);
         Steered::Stopping
     }
 

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::MAX_MESSAGE_UNITS;
 use super::fence::{Fence, after_line};
 
 /// What begins and ends a spoiler.
@@ -22,7 +23,12 @@ pub(super) fn spoilers(text: &str) -> (Vec<Range<usize>>, Option<usize>) {
         for mark in marks(prose) {
             let mark = start + mark.start..start + mark.end;
             match begun.take() {
-                Some(first) => spoilers.push(first.end..mark.start),
+                Some(first) => {
+                    spoilers.push(first.end..mark.start);
+                    // Of four bars, two begin the next.
+                    let next = mark.end - MARK.len()..mark.end;
+                    begun = (mark.len() >= 2 * MARK.len()).then_some(next);
+                }
                 None => begun = Some(mark),
             }
         }
@@ -30,6 +36,17 @@ pub(super) fn spoilers(text: &str) -> (Vec<Range<usize>>, Option<usize>) {
         at += whole.len();
     }
     (spoilers, begun.map(|mark| mark.start))
+}
+
+/// Where a spoiler begins that has no end yet. Two bars before a blank are more likely an operator:
+/// they hide the rest of their line at most; nothing hides more than a message.
+pub(super) fn unended(text: &str) -> Option<usize> {
+    let at = spoilers(text).1?;
+    let after = text[at..].trim_start_matches('|');
+    let is_in_word = text[..at].ends_with(char::is_alphanumeric);
+    let is_operator = is_in_word || after.starts_with([' ', '\t']);
+    let is_over = is_operator && after.contains('\n') || after.len() > MAX_MESSAGE_UNITS;
+    (!is_over).then_some(at)
 }
 
 /// The runs of two bars or more of a line, outside of backticks.
@@ -97,5 +114,25 @@ mod tests {
         check("||```\na || b\n```||.", &["```\na || b\n```"], None);
         check("|||é|||", &["é"], None);
         check("\\", &[], None);
+        check("||a||||b", &["a"], Some("||b"));
+        check("||a||||b||", &["a", "b"], None);
+    }
+
+    #[test]
+    fn two_bars_that_hide_nothing_are_not_waited_for() {
+        for (text, waits) in [
+            ("it ends: ||he", true),
+            ("it ends: ||he\n\ndies", true),
+            ("it ends: || he", true),
+            ("In SQL, || joins strings.\nSo", false),
+            ("x||\ny", false),
+            ("||```\na", true),
+        ] {
+            assert_eq!(unended(text).is_some(), waits, "{text:?}");
+        }
+        assert_eq!(
+            unended(&format!("||{}", "a ".repeat(MAX_MESSAGE_UNITS))),
+            None
+        );
     }
 }

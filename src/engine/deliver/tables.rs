@@ -7,7 +7,7 @@ use std::ops::Range;
 use unicode_width::UnicodeWidthStr;
 
 use super::fence::{Fence, after_line};
-use super::spoiler::{MARK, marks, spoilers};
+use super::spoiler::{MARK, marks, unended};
 
 /// The most columns of characters that a line of a code block has room for on a screen.
 const WIDEST: usize = 80;
@@ -67,7 +67,7 @@ pub fn readable(text: &str, done: bool) -> Readable {
         at += line.len();
     }
     shown.lines.push((shown.text.len(), at));
-    if !done && let Some(begun) = spoilers(&shown.text).1 {
+    if !done && let Some(begun) = unended(&shown.text) {
         shown.text.truncate(begun);
     }
     shown

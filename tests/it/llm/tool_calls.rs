@@ -228,6 +228,8 @@ async fn a_refusal_of_what_one_request_has_costs_it_alone_its_tools() {
     for said in [
         "Unexpected role 'user' after role 'tool'",
         "Invalid 'tools[0].function.name'",
+        "Invalid schema for function 'x': 'oneOf' is not permitted",
+        "function_declarations[0].parameters.format: only 'enum' is supported for STRING",
     ] {
         let refused = vec![Behaviour::status(400, said)];
         let offered = offered(vec![vec![], refused, vec![]]).await;

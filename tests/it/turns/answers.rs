@@ -204,6 +204,19 @@ async fn a_code_block_ends_before_the_line_that_says_it_broke_off() {
     bot.stop().await;
 }
 
+/// What was held back stays hidden.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_spoiler_that_breaks_off_is_closed() {
+    let p = place(&[]).await;
+    let bot = p.start().await;
+    p.stage.model.script(Behaviour::drop(&["It ends: ||he"]));
+    p.post(p.channel, p.ada, p.to_us("how?"));
+    let line = "-# The answer broke off here. Ask again for the rest.";
+    p.wait_for(p.channel, &format!("It ends: ||he||\n{line}"))
+        .await;
+    bot.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_too_long_for_messages_is_attached() {
     let p = place(&[("ANSWER_MAX_MESSAGES", "2")]).await;

@@ -63,8 +63,6 @@ async fn ask_is_deferred_and_answered_by_an_edit_with_the_threads_context() {
     assert_eq!(only(&lines, "sent")["reply"], false);
 }
 
-/// The answer to a command begins as a loading message without text; its edit must
-/// reach the window.
 /// It takes some ten seconds: the edit of what says "thinking" may be repeated.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_to_a_command_waits_out_an_outage() {
@@ -82,6 +80,8 @@ async fn an_answer_to_a_command_waits_out_an_outage() {
     bot.stop().await;
 }
 
+/// The answer to a command begins as a loading message without text; its edit must
+/// reach the window.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commands_answer_is_part_of_the_conversation() {
     let (p, thread) = place_with(&[], |world, seeds| {
