@@ -148,7 +148,7 @@ async fn stores(
     let config = &config.memory;
     let lasting = match folder.tenure() {
         Some(tenure) => tenure.open_store(&folders(config)).await?,
-        None => Store::open(&config.store, &folders(config), Arc::clone(clock)).await?,
+        None => Store::open_patiently(&config.store, &folders(config), Arc::clone(clock)).await?,
     };
     let lasting = Arc::new(match &outside.store {
         Some(wrap) => wrap(lasting),

@@ -67,6 +67,20 @@ impl Store {
         Self::open_with(address, OpenFor::Alone, snapshots, folders, clock).await
     }
 
+    /// As [`Store::open`], but waits for another process until even PostgreSQL has noticed that its
+    /// machine is gone.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub async fn open_patiently(
+        address: &StoreAddress,
+        folders: &Folders,
+        clock: Clock,
+    ) -> Result<Self, Error> {
+        let snapshots = SnapshotFiles::new(folders.agents.clone());
+        Self::open_with(address, OpenFor::Patiently, snapshots, folders, clock).await
+    }
+
     /// Opens it read-only, without locking it: another process may use it, start or come back
     /// meanwhile. Changes nothing.
     ///
@@ -139,7 +153,9 @@ impl Store {
                 let path = path.clone();
                 let settings = SqliteSettings::default();
                 let open = move || match used {
-                    OpenFor::Alone => Sqlite::open(&path, snapshots, &settings),
+                    OpenFor::Alone | OpenFor::Patiently => {
+                        Sqlite::open(&path, snapshots, &settings)
+                    }
                     OpenFor::Look => Sqlite::look(&path, snapshots, &settings),
                 };
                 blocking(open).await.map(Self::from)
@@ -148,6 +164,7 @@ impl Store {
             // Boxed, since callers would carry its size otherwise.
             StoreAddress::Postgres(url) => match used {
                 OpenFor::Alone => Box::pin(Postgres::open(url, snapshots)).await,
+                OpenFor::Patiently => Box::pin(Postgres::open_patiently(url, snapshots)).await,
                 OpenFor::Look => Box::pin(Postgres::look(url, snapshots)).await,
             }
             .map(Self::from),
@@ -156,7 +173,7 @@ impl Store {
             StoreAddress::Files(dir) => {
                 let folders = folders.of_files(dir);
                 match used {
-                    OpenFor::Alone => Files::open(folders, clock).await,
+                    OpenFor::Alone | OpenFor::Patiently => Files::open(folders, clock).await,
                     OpenFor::Look => Files::look(folders, clock).await,
                 }
                 .map(Self::from)
@@ -241,6 +258,8 @@ pub(super) fn not_current(place: impl fmt::Display) -> Error {
 pub(super) enum OpenFor {
     /// Exclusive use by one process.
     Alone,
+    /// The same, by a bot.
+    Patiently,
     /// Reading only, possibly beside another process.
     Look,
 }

@@ -110,6 +110,11 @@ impl Postgres {
         Self::open_for(Hold::alone(), connect::HELD_PATIENCE, url, files).await
     }
 
+    /// See [`Store::open_patiently`](crate::Store::open_patiently).
+    pub(super) async fn open_patiently(url: &Secret, files: SnapshotFiles) -> Result<Self, Error> {
+        Self::open_for(Hold::alone(), connect::LONG_HELD_PATIENCE, url, files).await
+    }
+
     async fn open_for(
         hold: Hold,
         patience: Duration,

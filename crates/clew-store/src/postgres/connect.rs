@@ -38,9 +38,14 @@ const RECYCLE_TIMEOUT: Duration = Duration::from_secs(2);
 const TCP_USER_TIMEOUT: Duration = Duration::from_secs(8);
 /// The encoding that can store any text.
 const ENCODING: &str = "UTF8";
-/// How long a start waits for another process to end, and how often it checks.
+/// How long another process is waited for to end.
 pub(super) const HELD_PATIENCE: Duration = Duration::from_secs(10);
+/// How long by a bot: longer than the server may take to notice that a machine is gone.
+pub(super) const LONG_HELD_PATIENCE: Duration = Duration::from_secs(90);
+/// The pause between two checks grows from this...
 const HELD_PAUSE: Duration = Duration::from_millis(50);
+/// ...to this.
+const LONGEST_HELD_PAUSE: Duration = Duration::from_secs(1);
 /// PostgreSQL's default port.
 const PORT: u16 = 5432;
 /// Whether the role bypasses row-level security.
@@ -144,17 +149,26 @@ pub(super) async fn first(connected: &Connected, patience: Duration) -> Result<O
 }
 
 async fn reached(connected: &Connected, patience: Duration) -> Result<Object, PoolError> {
-    let until = Instant::now() + patience;
-    let mut is_told = false;
+    let began = Instant::now();
+    let waits = |error: &PoolError| {
+        let longest = if hold::is_for_lease(error) {
+            HELD_PATIENCE.min(patience)
+        } else {
+            patience
+        };
+        hold::refusal(error).is_some() && began.elapsed() < longest
+    };
+    let (mut is_told, mut pause) = (false, HELD_PAUSE);
     loop {
         match connected.pool.get().await {
-            Err(error) if hold::refusal(&error).is_some() && Instant::now() < until => {
+            Err(error) if waits(&error) => {
                 if !is_told {
                     tracing::warn!(store = %connected.place, seconds = patience.as_secs(),
                         "another process uses the store: waiting for it to end");
                 }
                 is_told = true;
-                sleep(HELD_PAUSE).await;
+                sleep(pause).await;
+                pause = (pause * 2).min(LONGEST_HELD_PAUSE);
             }
             reached => return reached,
         }

@@ -27,6 +27,10 @@ const ONE_BY_ONE: i64 = 0x686f_6c64;
 /// Detects within a minute that a process's machine is gone.
 const KEEPALIVE: &str = "SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; \
      SET tcp_keepalives_count = 3";
+/// The same for what the server has sent, and within seconds for a process that ended while a
+/// statement runs. Older servers and some systems lack these.
+const NOTICE_ENDS: &str =
+    "SET tcp_user_timeout = '60s'; SET client_connection_check_interval = '5s'";
 /// Finds another process's lock: its server process, and where it connects
 /// from.
 const OTHER: &str = "SELECT l.pid, coalesce(host(a.client_addr), 'this machine') \
@@ -52,7 +56,7 @@ const RELEASE_PATIENCE: Duration = Duration::from_secs(2);
 /// Which process of a cluster has the lease, if there is one.
 const HAVE_LEASE: &str = "SELECT to_regclass('clew.leases') IS NOT NULL";
 const LEASED: &str = "SELECT node FROM clew.leases WHERE until > clock_timestamp()";
-/// Separates the parts of a refusal.
+/// Separates the parts of a refusal; one for a lease ends with it.
 const PART: char = '\n';
 
 /// As whom a pool's connections hold the database.
@@ -106,6 +110,8 @@ async fn other(
     hold: &Hold,
 ) -> Result<Option<String>, tokio_postgres::Error> {
     let began = format!("{KEEPALIVE}; BEGIN; SELECT pg_advisory_xact_lock({ONE_BY_ONE})");
+    // Without them the lock may outlast the process.
+    let _ = client.batch_execute(NOTICE_ENDS).await;
     client.batch_execute(&began).await?;
     if let Some((epoch, node)) = &hold.tenure
         && let Some(successor) = client
@@ -119,7 +125,8 @@ async fn other(
         && client.query_one(HAVE_LEASE, &[]).await?.try_get(0)?
         && let Some(leased) = client.query_opt(LEASED, &[]).await?
     {
-        return Ok(Some(leased.try_get(0)?));
+        let holder: String = leased.try_get(0)?;
+        return Ok(Some(format!("{holder}{PART}")));
     }
     let number = hold.number;
     if let Some(other) = client.query_opt(OTHER, &[&HOLDS, &number]).await? {
@@ -176,6 +183,11 @@ pub(super) fn refusal(error: &PoolError) -> Option<Error> {
     let (place, holder) = text.split_once(PART)?;
     Some(Error::Held {
         place: place.to_owned(),
-        holder: holder.to_owned(),
+        holder: holder.trim_end_matches(PART).to_owned(),
     })
+}
+
+/// Whether it is for a lease, which runs out soon if its process has ended.
+pub(super) fn is_for_lease(error: &PoolError) -> bool {
+    matches!(error, PoolError::PostCreateHook(HookError::Message(text)) if text.ends_with(PART))
 }

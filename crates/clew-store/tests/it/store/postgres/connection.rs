@@ -4,11 +4,18 @@ use std::error::Error as _;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::process::Command;
+use std::time::Duration;
 
-use clew_context::model::Secret;
-use clew_store::{Backend, Error, Postgres, SnapshotFiles};
+use clew_context::model::{Secret, UserId, fixed_clock};
+use clew_store::model::StoreAddress;
+use clew_store::{Backend, Error, Folders, Postgres, Purge, SnapshotFiles, Store};
+use tokio::runtime::Runtime;
+use tokio::time::sleep;
 
 use super::{Fresh, direct, open, server, turn};
+
+/// The pause between two looks at the server.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// An error with all its causes, as the log prints it.
 fn chain(error: &Error) -> String {
@@ -87,6 +94,45 @@ async fn reading_after_a_break_does_not_take_the_database() {
     assert!(error.contains("it is not there"), "{error}");
     let made = "SELECT to_regnamespace('clew')::text";
     assert_eq!(fresh.admin(made).await, [[None]]);
+}
+
+/// Its server process would notice only at the end of the statement.
+#[tokio::test]
+async fn a_process_that_ends_within_a_statement_lets_go_of_the_database() {
+    let fresh = Fresh::new().await;
+    fresh
+        .store
+        .append(&turn(direct(1), 1, "one"))
+        .await
+        .unwrap();
+    fresh.store.close().await.unwrap();
+    let slow = "CREATE FUNCTION public.slow() RETURNS trigger LANGUAGE plpgsql AS \
+         $$ BEGIN PERFORM pg_sleep(600); RETURN NULL; END $$; \
+         CREATE TRIGGER slow BEFORE DELETE ON clew.messages FOR EACH STATEMENT \
+         EXECUTE FUNCTION public.slow()";
+    fresh.admin(slow).await;
+    let (url, folder) = (fresh.database.url.clone(), fresh.folder.path().to_owned());
+    // The process: with it its connections end.
+    let process = Runtime::new().unwrap();
+    process.spawn(async move {
+        let files = SnapshotFiles::new(folder);
+        let store = Postgres::open(&Secret::new(url), files).await.unwrap();
+        store.purge(&Purge::User(UserId::new(1))).await
+    });
+    let sleeps = "SELECT 1 FROM pg_stat_activity \
+         WHERE wait_event = 'PgSleep' AND datname = current_database()";
+    while fresh.admin(sleeps).await.is_empty() {
+        sleep(LOOK).await;
+    }
+    process.shutdown_background();
+    let folders = Folders {
+        agents: fresh.folder.path().to_owned(),
+        users: fresh.folder.path().join("users"),
+        servers: fresh.folder.path().join("servers"),
+    };
+    let address = StoreAddress::Postgres(Secret::new(&*fresh.database.url));
+    let next = Store::open_patiently(&address, &folders, fixed_clock(super::NOW)).await;
+    assert_eq!(next.unwrap().opt_outs().await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -404,7 +450,7 @@ async fn without_any_connection_a_call_waits_until_there_is_one() {
     let _ = fresh.store.append(&rows).await;
     let free = async {
         // Until it was asked for in vain at least once.
-        tokio::time::sleep(std::time::Duration::from_millis(600)).await;
+        sleep(Duration::from_millis(600)).await;
         server::query(admin, &format!("ALTER ROLE {role} CONNECTION LIMIT 1")).await;
     };
     let (appended, ()) = tokio::join!(fresh.store.append(&rows), free);
