@@ -579,3 +579,23 @@ async fn what_waits_for_a_store_that_is_well_is_stored_later() {
         stored = tokio::time::timeout(Duration::from_secs(20), stored) => stored.unwrap(),
     }
 }
+
+/// Each is a whole conversation, and there is no command that removes one.
+#[tokio::test]
+async fn so_many_conversations_may_be_saved_in_one_place() {
+    let s = scene().await;
+    let (here, store) = (place(GUILD, HERE, ADA), &s.memory.stores.conversations);
+    s.ask(&here, 10, "saffron").await;
+    let saved = s.memory.save(&here, None, None).await.unwrap();
+    let mut snapshot = store.snapshot(ADA, &saved.id).await.unwrap().unwrap();
+    for number in 1..MOST_SAVED {
+        let id = format!("{number:08}-1111-4111-8111-111111111111");
+        snapshot.info.id = id.parse().unwrap();
+        store.save_snapshot(&snapshot).await.unwrap();
+    }
+    let more = s.memory.save(&here, None, None).await;
+    assert!(matches!(more, Err(SaveError::Full)));
+    let elsewhere = place(GuildId::new(9), HERE, ADA);
+    s.ask(&elsewhere, 20, "ginger").await;
+    s.memory.save(&elsewhere, None, None).await.unwrap();
+}
