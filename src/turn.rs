@@ -393,7 +393,8 @@ async fn attempt(turn: &Turn<'_>, control: &mut Control) -> Result<EndedTurn, Or
         Err(order) if turn.job.run.is_some() && order.shows_part_of_run() => return Err(order),
         Err(order) => order,
     };
-    if deliver::take_back(turn, &mut posted, &order).await || matches!(order, Order::Abandon) {
+    if deliver::take_back(turn, &mut posted, &order).await || matches!(order, Order::Abandon { .. })
+    {
         return Err(order);
     }
     // What stays is the answer: rather a part of one than two.

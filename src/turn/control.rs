@@ -34,14 +34,17 @@ pub enum Order {
     /// The time of an agent run is over.
     TimeOver,
     /// The process is ending: take back what was posted, and let the next process answer.
-    Abandon,
+    Abandon {
+        /// Whether the trigger was edited, which nobody may have heard.
+        edited: bool,
+    },
 }
 
 impl Order {
     /// How often it is tried to take back what was posted.
     pub(super) const fn tries(&self) -> Tries {
         match self {
-            Self::Abandon => Tries::One,
+            Self::Abandon { .. } => Tries::One,
             _ => Tries::All,
         }
     }
@@ -55,7 +58,7 @@ impl Order {
             Self::Block => "its asker was blocked",
             Self::Stop => "it was stopped",
             Self::TimeOver => "the run's time is over",
-            Self::Abandon => "the process ends",
+            Self::Abandon { .. } => "the process ends",
         }
     }
 
@@ -67,7 +70,7 @@ impl Order {
     /// Whether what an agent run has said by then is shown.
     pub(super) const fn shows_part_of_run(&self) -> bool {
         match self {
-            Self::Stop | Self::TimeOver | Self::Abandon => true,
+            Self::Stop | Self::TimeOver | Self::Abandon { .. } => true,
             Self::Go | Self::Restart { .. } | Self::Refuse | Self::Cancel | Self::Block => false,
         }
     }
@@ -82,7 +85,8 @@ pub fn abandon(orders: &Orders) {
     orders.send_if_modified(|order| {
         let goes_on = !order.ends();
         if goes_on {
-            *order = Order::Abandon;
+            let edited = matches!(order, Order::Restart { .. });
+            *order = Order::Abandon { edited };
         }
         goes_on
     });
@@ -137,8 +141,14 @@ impl Control {
         let order = self.orders.borrow_and_update().clone();
         match order {
             Order::Cancel => Some(order),
-            Order::Restart { .. } | Order::Refuse => (!self.answered).then_some(order),
-            Order::Go | Order::Block | Order::Stop | Order::TimeOver | Order::Abandon => None,
+            Order::Restart { .. } | Order::Refuse | Order::Abandon { edited: true } => {
+                (!self.answered).then_some(order)
+            }
+            Order::Go
+            | Order::Block
+            | Order::Stop
+            | Order::TimeOver
+            | Order::Abandon { edited: false } => None,
         }
     }
 
@@ -181,7 +191,26 @@ impl Control {
 
 #[cfg(test)]
 mod tests {
+    use clew_context::discord::convert;
+    use serde_json::json;
+
     use super::*;
+
+    /// The answer is to what it said before.
+    #[test]
+    fn an_edit_that_nobody_heard_takes_back_an_answer_at_the_end_of_the_process() {
+        let trigger = json!({
+            "id": "7", "channel_id": "5", "content": "so", "type": 0,
+            "author": {"id": "1", "username": "ada"},
+        });
+        let trigger = Arc::new(convert::message(&trigger.to_string()).unwrap());
+        let at = Instant::now();
+        let (orders, mut control) = Control::new();
+        orders.send_replace(Order::Restart { trigger, at });
+        abandon(&orders);
+        let revoked = control.revoked();
+        assert!(matches!(revoked, Some(Order::Abandon { edited: true })));
+    }
 
     #[test]
     fn a_deletion_that_nobody_heard_outlasts_the_end_of_the_process() {

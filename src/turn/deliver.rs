@@ -102,7 +102,7 @@ async fn post_whole(
 /// Posts what was said until an order ended it; tried for a short time only.
 async fn post_part(turn: &Turn<'_>, posted: &mut PostedAnswer<'_>, text: &str, order: &Order) {
     let patience = match order {
-        Order::Abandon => LAST_PATIENCE,
+        Order::Abandon { .. } => LAST_PATIENCE,
         _ => PART_PATIENCE,
     };
     posted.give_up_at(Instant::now() + patience);
@@ -197,7 +197,7 @@ pub(super) async fn take_back(
 
 /// Nothing is posted yet, but a command shows that we are thinking.
 pub(super) async fn interrupted(turn: &Turn<'_>, order: &Order) {
-    if turn.interaction().is_some() && matches!(order, Order::Cancel | Order::Abandon) {
+    if turn.interaction().is_some() && matches!(order, Order::Cancel | Order::Abandon { .. }) {
         PostedAnswer::new(turn, None).remove(order).await;
     }
 }

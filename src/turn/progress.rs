@@ -127,7 +127,7 @@ pub(super) async fn shown(
         Ok(_) if matches!(turn.spent(), Ok(Some(_))) => RunEnd::TokensSpent,
         Ok(_) => RunEnd::Failed,
         Err(Order::TimeOver) => RunEnd::TimeOver,
-        Err(Order::Abandon) => RunEnd::Interrupted,
+        Err(Order::Abandon { .. }) => RunEnd::Interrupted,
         Err(_) => RunEnd::Stopped,
     };
     turn.report.run_done(end, &slot.run().activity.now());

@@ -102,7 +102,7 @@ impl Asked {
             turn.report.given_up(&tool, consent, round);
         }
         turn.job.activity.waits(false);
-        if !matches!(order, Order::Abandon) {
+        if !matches!(order, Order::Abandon { .. }) {
             report_given_up(turn.services, Some(turn.job.request.turn())).await;
         }
     }
