@@ -9,7 +9,7 @@ on_each_store! {
     a_store_of_another_application_is_refused_and_left_unchanged
 }
 
-/// The error with which a refused bot ends.
+/// The error with which a refused bot ends; of PostgreSQL it takes a minute and a half.
 async fn refusal(p: &Place) -> String {
     p.stage.launch().ended().await.err().unwrap().to_string()
 }

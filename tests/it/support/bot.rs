@@ -17,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::model::FakeModel;
 use super::schema;
 
-/// Longer than stopping ever takes, unless it hangs.
-const STOP: Duration = Duration::from_secs(40);
+/// Longer than stopping ever takes, unless it hangs, and than a database is waited for that another bot has.
+const STOP: Duration = Duration::from_mins(2);
 
 /// How long the simulator waits for what a test expects.
 const PATIENCE: Duration = Duration::from_secs(90);
