@@ -184,6 +184,8 @@ pub(crate) fn hands_over(evidence: &Evidence) -> Verdict {
                 since = None;
             }
             What::Fault { name } if CUTS.contains(name) => since = None,
+            // Its start, or what it stores at its end, waits for the store.
+            What::StoreHangs { .. } => since = since.map(|_| happened.at),
             _ => {}
         }
     }
