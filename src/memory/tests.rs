@@ -580,7 +580,6 @@ async fn what_waits_for_a_store_that_is_well_is_stored_later() {
     }
 }
 
-/// Each is a whole conversation, and there is no command that removes one.
 #[tokio::test]
 async fn so_many_conversations_may_be_saved_in_one_place() {
     let s = scene().await;
