@@ -233,5 +233,7 @@ async fn an_opt_out_that_was_broken_off_reaches_answers_to_others() {
     let now = s.memory.now();
     lasting.set_opt_out(BORIS, Some(now)).await.unwrap();
     s.memory.finish_opt_outs().await.unwrap();
-    assert_eq!(words(&s.rows(&of_ada).await), ["saffron"]);
+    let store = &s.memory.stores.conversations;
+    let stored = store.window(&all_of(&of_ada)).await.unwrap();
+    assert_eq!(words(&stored), ["saffron"]);
 }
