@@ -106,14 +106,14 @@ pub fn split(text: &str, max_messages: usize, overflow: Overflow) -> Delivery {
 
 /// A text whose last code block and spoiler, if they are open, are closed.
 pub fn closed(text: String) -> String {
-    hidden(match after_text(None, &text) {
+    with_spoiler_closed(match after_text(None, &text) {
         Some(fence) => fence.close(&text),
         None => text,
     })
 }
 
 /// A text that ends too early: what was held back in a spoiler stays hidden.
-pub fn hidden(mut text: String) -> String {
+pub fn with_spoiler_closed(mut text: String) -> String {
     if spoiler::unended(&text).is_some_and(|at| !text[at..].trim_matches('|').trim().is_empty()) {
         text.push_str(MARK);
     }

@@ -190,35 +190,23 @@ impl Memory {
     /// taken from the queue is nowhere else. If a store is locked, full or gone,
     /// its change and those after it wait for the next save.
     pub async fn reconcile_all(&self) {
-        let _doing = self.changes.doing.lock().await;
-        self.carry_out().await;
+        drop(self.reconciled().await);
     }
 
-    /// The same; while this is held, nothing else is carried out.
-    pub(super) async fn reconciled(&self) -> tokio::sync::MutexGuard<'_, ()> {
+    /// The same; while the guard is held, nothing else is carried out. Also whether nothing waits
+    /// for a store.
+    pub(super) async fn reconciled(&self) -> (tokio::sync::MutexGuard<'_, ()>, bool) {
         let doing = self.changes.doing.lock().await;
-        self.carry_out().await;
-        doing
-    }
-
-    /// The same; `None` if something waits for a store.
-    pub(super) async fn all_reconciled(&self) -> Option<tokio::sync::MutexGuard<'_, ()>> {
-        let doing = self.changes.doing.lock().await;
-        self.carry_out().await.then_some(doing)
-    }
-
-    /// Returns whether nothing waits.
-    async fn carry_out(&self) -> bool {
         let changes = self.changes.take(together);
         for (at, change) in changes.iter().enumerate() {
             if !self.reconcile_one(change).await {
                 let overflow = self.changes.put_back(changes[at..].iter().cloned());
                 self.make_up_for(overflow);
-                return false;
+                return (doing, false);
             }
         }
         self.changes.carried_out();
-        true
+        (doing, true)
     }
 
     /// Returns whether the change is finished: done, or not worth another try.
@@ -369,13 +357,12 @@ impl Memory {
         held.retain(|id| ids.contains(id));
         self.doubts.drop_questions(channel, &ids);
         // A tool may be reading those of which nothing is held.
-        let outputs = self.purge_outputs(&Purge::Messages { channel, ids }).await;
-        let mut purged = Purged::default();
-        if !held.is_empty() {
-            let ids = held.iter().copied().collect();
-            purged = self.purge(&Purge::Messages { channel, ids }).await?;
-        }
-        purged.merge(&outputs?);
+        let all = Purge::Messages { channel, ids };
+        let purged = if held.is_empty() {
+            self.purge_outputs(&all).await?
+        } else {
+            self.purge(&all).await?
+        };
         self.doubts.settle(channel, held, self.now());
         Ok(purged)
     }

@@ -114,7 +114,7 @@ impl Memory {
         let mut summary = summary(model, &shown, stands).await;
         // The model takes a while: what was deleted meanwhile must not be saved, and what was edited
         // as it reads now, whole turns, since an answer goes with its question.
-        let _until_saved = self.reconciled().await;
+        let (_until_saved, _) = self.reconciled().await;
         let turns = messages.iter().map(|row| (row.scope, row.turn));
         let turns: BTreeSet<(Scope, TurnId)> = turns.collect();
         let mut left = self.own_messages(place, since).await?;
@@ -222,7 +222,7 @@ impl Memory {
         let since = self.since(place).await?;
         let store = &self.stores.conversations;
         // An edit that comes after this finds what is restored.
-        let _until_restored = self.reconciled().await;
+        let (_until_restored, _) = self.reconciled().await;
         let snapshot = store.snapshot(place.asker, id).await?;
         let ContextSnapshot { info, mut messages } = snapshot
             .filter(|snapshot| snapshot.info.guild == place.guild)

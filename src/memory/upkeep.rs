@@ -187,7 +187,7 @@ impl Memory {
     async fn sweep_departed(&self) {
         let heard = self.heard.lock().clone();
         // It may have been told that we are back.
-        let Some(_doing) = self.all_reconciled().await else {
+        let (_until_purged, true) = self.reconciled().await else {
             return;
         };
         let is_told = |guild| {

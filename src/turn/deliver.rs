@@ -73,7 +73,7 @@ async fn post_whole(
     let text = match completion.end.finish_reason {
         FinishReason::Stop | FinishReason::ToolCalls | FinishReason::Other => completion.text,
         FinishReason::CutOff | FinishReason::Length | FinishReason::ContentFilter => {
-            deliver::hidden(completion.text)
+            deliver::with_spoiler_closed(completion.text)
         }
     };
     posted.is_cut = Some(completion.end.finish_reason == FinishReason::Length);
